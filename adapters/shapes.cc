@@ -113,7 +113,7 @@ Status Infer(const Op& op, const Json& request, Json* response) {
   POLYOP_RETURN_IF_ERROR(op.MakeParams(NodeName(), attributes, &params));
   const Kernel* kernel = nullptr;
   const bool cuda = POLYOP_CUDA && request.at("cuda").get<bool>();
-  const Device device = cuda ? Device::kCuda : HostDeviceFor(op, inputs.tensors);
+  const Device device = DeviceFor(op, cuda ? Device::kCuda : Device::kCpu, inputs.tensors);
   POLYOP_RETURN_IF_ERROR(FindChecked(op, device, inputs.tensors, &kernel));
 
   const OpSignature& resolved = op.signatures[kernel->signature];
@@ -140,11 +140,10 @@ Status Infer(const Op& op, const Json& request, Json* response) {
 
 }  // namespace
 
-Device HostDeviceFor(const Op& op, std::span<const AnyTensor> inputs) {
+Device DeviceFor(const Op& op, Device device, std::span<const AnyTensor> inputs) {
   const Kernel* kernel = nullptr;
-  const bool naive =
-      !op.FindKernel(Device::kCpu, inputs, &kernel).ok() && op.FindKernel(Device::kReference, inputs, &kernel).ok();
-  return naive ? Device::kReference : Device::kCpu;
+  const auto none = [&](Device of) { return !op.FindKernel(of, inputs, &kernel).ok(); };
+  return none(device) && none(Device::kCpu) && !none(Device::kReference) ? Device::kReference : device;
 }
 
 std::string InferShapes(std::string_view text) {

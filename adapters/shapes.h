@@ -11,9 +11,9 @@
 
 namespace polyop {
 
-/// Returns the device of the kernels for tensors in host memory: kReference for types that only the reference kernels
-/// support (f64, for gradient checks), else kCpu.
-Device HostDeviceFor(const Op& op, std::span<const AnyTensor> inputs);
+/// Returns the device of the kernels for tensors on `device`, kCpu or kCuda: kReference for types that only the
+/// reference kernels support (f64, for gradient checks), else `device`. Reference kernels compute in host memory.
+Device DeviceFor(const Op& op, Device device, std::span<const AnyTensor> inputs);
 
 /// Checks a call like a real one and returns its outputs. The JSON request
 ///

@@ -1,13 +1,16 @@
 #include "adapters/jax/device.h"
 
+#include <cstdint>
 #include <string>
 
 #include "adapters/jax/errors.h"
+#include "core/cuda_context.h"
 
 namespace polyop::jax {
 namespace {
 
-constexpr size_t kAlignment = 256;
+// The largest alignment that XLA lets a handler request.
+constexpr size_t kXlaAlignment = 64;
 
 }  // namespace
 
@@ -29,11 +32,13 @@ Status Device::Open(polyop_device* device) {
 
 void* Device::Allocate(void* self, size_t bytes) {
   auto& device = *static_cast<Device*>(self);
+  const size_t size = bytes + CudaContext::kAlignment - kXlaAlignment;
   XLA_FFI_DeviceMemory_Allocate_Args args = {
-      XLA_FFI_DeviceMemory_Allocate_Args_STRUCT_SIZE, nullptr, device.frame_.ctx, bytes, kAlignment, nullptr};
+      XLA_FFI_DeviceMemory_Allocate_Args_STRUCT_SIZE, nullptr, device.frame_.ctx, size, kXlaAlignment, nullptr};
   if (!TakeError(device.frame_, device.frame_.api->XLA_FFI_DeviceMemory_Allocate(&args)).empty()) return nullptr;
-  device.blocks_.push_back({args.data, bytes});
-  return args.data;
+  device.blocks_.push_back({args.data, size});
+  const uintptr_t begin = reinterpret_cast<uintptr_t>(args.data) + CudaContext::kAlignment - 1;
+  return reinterpret_cast<void*>(begin / CudaContext::kAlignment * CudaContext::kAlignment);
 }
 
 void* Device::AllocateFound(void* self, int32_t output, int32_t type, int32_t rank, const int64_t* shape,

@@ -68,6 +68,12 @@ ScalarType ToTorch(DType dtype) {
   return ScalarType::Bool;
 }
 
+// Returns the name of a device, as PyTorch writes it. No device is the CPU.
+std::string DeviceName(const std::optional<torch::stable::Device>& device) {
+  if (!device || device->is_cpu()) return "cpu";
+  return Concat(device->is_cuda() ? "cuda:" : "device ", static_cast<int>(device->index()));
+}
+
 // The backend of a CPU kernel's context: PyTorch's threads and system memory.
 const ContextBackend& Backend() {
   static const ContextBackend backend = [] {
@@ -113,7 +119,10 @@ class GivenOutputs : public OutputSource {
     const Tensor& t = given_[static_cast<size_t>(index)];
     const std::string name = "output '" + std::string(signature_.output(index).name) + "'";
     const bool same_device = device_ ? t.is_cuda() && t.device().index() == device_->index() : t.is_cpu();
-    if (!same_device) return InvalidArgument(name, ": expected the device of the inputs");
+    if (!same_device) {
+      return InvalidArgument(name, ": expected ", DeviceName(device_), ", the device of the inputs, got ",
+                             DeviceName(t.device()));
+    }
     const std::optional<DType> type = FromTorch(t.scalar_type());
     if (type != dtype) {
       return InvalidArgument(name, ": expected type ", NameOf(dtype), ", got ",
@@ -190,7 +199,10 @@ class InputReader {
     if (!on_host) {
       const bool first = views_.empty() || (!device_ && !host_);
       const bool same = given.is_cpu() ? !device_ : !host_ && (!device_ || device_->index() == given.device().index());
-      if (!first && !same) Fail(op_, name + ": expected the device of the inputs before it");
+      if (!first && !same) {
+        Fail(op_, Concat(name, ": expected ", DeviceName(device_), ", the device of the inputs before it, got ",
+                         DeviceName(given.device())));
+      }
       if (given.is_cpu()) host_ = true;
       if (!given.is_cpu()) device_ = given.device();
     }
@@ -229,12 +241,13 @@ class CallAttributes : public AttrSource {
 
 // Puts the outputs on PyTorch's stack. An output that was not computed is a tensor of no elements, of the first input's
 // type.
-void Return(const Op& op, const InputReader& inputs, TorchOutputs& outputs, StableIValue* stack) {
+void Return(const Op& op, const InputReader& inputs, TorchOutputs& outputs,
+            const std::optional<torch::stable::Device>& device, StableIValue* stack) {
   std::vector<std::optional<Tensor>>& tensors = outputs.tensors();
   tensors.resize(static_cast<size_t>(op.signatures[0].signature->num_outputs()));
   for (size_t o = 0; o < tensors.size(); ++o) {
     if (!tensors[o]) {
-      tensors[o] = torch::stable::empty({0}, ToTorch(inputs.views()[0].dtype), std::nullopt, inputs.device());
+      tensors[o] = torch::stable::empty({0}, ToTorch(inputs.views()[0].dtype), std::nullopt, device);
     }
     stack[o] = torch::stable::detail::from(*tensors[o]);
   }
@@ -248,7 +261,7 @@ Status CallWith(const Op& op, const void* params, const InputReader& inputs, Out
   }
 #endif
   const Context context(Backend());
-  return Call(op, HostDeviceFor(op, inputs.views()), params, inputs.views(), outputs, &context);
+  return Call(op, DeviceFor(op, Device::kCpu, inputs.views()), params, inputs.views(), outputs, &context);
 }
 
 // Reads and checks the attributes and runs the operator.
@@ -260,12 +273,30 @@ void Run(const Op& op, const Arguments& arguments, const InputReader& inputs, Ou
   if (!status.ok()) Fail(op, status.message());
 }
 
-void CallTaken(const Op& op, StableIValue* stack) {
-  const Arguments arguments = TakeArguments(op, stack);
+// Copies the tensors of a call on a GPU to the host, computes there, and copies the outputs back.
+void RunOnHost(const Op& op, Arguments arguments, const torch::stable::Device& gpu, StableIValue* stack) {
+  const torch::stable::Device host(torch::headeronly::DeviceType::CPU);
+  for (std::optional<Tensor>& input : arguments.inputs) {
+    if (input) input = torch::stable::to(*input, host);
+  }
   const InputReader inputs(op, arguments.inputs);
+  TorchOutputs outputs(std::nullopt);
+  Run(op, arguments, inputs, outputs);
+  for (std::optional<Tensor>& output : outputs.tensors()) {
+    if (output) output = torch::stable::to(*output, gpu);
+  }
+  Return(op, inputs, outputs, gpu, stack);
+}
+
+void CallTaken(const Op& op, StableIValue* stack) {
+  Arguments arguments = TakeArguments(op, stack);
+  const InputReader inputs(op, arguments.inputs);
+  if (inputs.device() && DeviceFor(op, Device::kCuda, inputs.views()) == Device::kReference) {
+    return RunOnHost(op, std::move(arguments), *inputs.device(), stack);
+  }
   TorchOutputs outputs(inputs.device());
   Run(op, arguments, inputs, outputs);
-  Return(op, inputs, outputs, stack);
+  Return(op, inputs, outputs, inputs.device(), stack);
 }
 
 void CallTakenInto(const Op& op, StableIValue* stack) {

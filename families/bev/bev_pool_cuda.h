@@ -18,8 +18,8 @@ Status PoolBevCuda(const Op&, const CudaContext& cuda, Tensor<const T, 4> depth,
   const I *const of_depth = ranks_depth.data(), *const of_feat = ranks_feat.data(), *const of_bev = ranks_bev.data();
   return SumIntervalsCuda(
       cuda, intervals, bev.size() / channels, channels,
-      [=] POLYOP_HD(int64_t j) { return int64_t{of_bev[intervals.starts[j]]}; },
-      [=] POLYOP_HD(int64_t r, int64_t c) {
+      [=] POLYOP_DEVICE(int64_t j) { return int64_t{of_bev[intervals.starts[j]]}; },
+      [=] POLYOP_DEVICE(int64_t r, int64_t c) {
         const int64_t weight = of_depth[r], pixel = of_feat[r];
         const bool inside = weight >= 0 && weight < depths && pixel >= 0 && pixel < pixels;
         return inside ? ToFloat(weights[weight]) * ToFloat(features[pixel * channels + c]) : NAN;

@@ -21,7 +21,7 @@ template <class I, class CellOf>
 Status FindOwnersCuda(const CudaContext& cuda, const BevIntervals<I>& intervals, int64_t cells, const CellOf& cell_of,
                       const int64_t** owners) {
   return FindLastItems(
-      cuda, intervals.count, cells, [=] POLYOP_HD(int64_t j) { return CellOfInterval(intervals, j, cells, cell_of); },
+      cuda, intervals.count, cells, [=] POLYOP_DEVICE(int64_t j) { return CellOfInterval(intervals, j, cells, cell_of); },
       owners);
 }
 

@@ -21,10 +21,10 @@ Status SuppressBatchesCuda(const DetectionRule& rule, const CudaContext& cuda, c
   const float *from = scores.data(), *box_data = boxes.data();
   const Divider by_classes(classes), by_count(count), by_keep(keep);
   // The row of 'boxes' that a class of an image uses.
-  const auto row_of = [=] POLYOP_HD(int64_t image, int64_t label, int64_t box) {
+  const auto row_of = [=] POLYOP_DEVICE(int64_t image, int64_t label, int64_t box) {
     return (image * count + box) * box_classes + (box_classes == 1 ? 0 : label);
   };
-  const auto score_of = [=] POLYOP_HD(int64_t set, int64_t box) {
+  const auto score_of = [=] POLYOP_DEVICE(int64_t set, int64_t box) {
     int64_t label;
     const int64_t image = by_classes.Split(set, &label);
     return from[(image * count + box) * classes + label];
@@ -33,7 +33,7 @@ Status SuppressBatchesCuda(const DetectionRule& rule, const CudaContext& cuda, c
   KeptBits kept;
   POLYOP_RETURN_IF_ERROR(
       SortedSets::Sort(cuda, images * classes, count, score_of, BoxesAbove{rule.score_threshold}, max_kept, &sorted));
-  const auto overlaps_in_set = [=] POLYOP_HD(int64_t set, int32_t a, int32_t b) {
+  const auto overlaps_in_set = [=] POLYOP_DEVICE(int64_t set, int32_t a, int32_t b) {
     int64_t label;
     const int64_t image = by_classes.Split(set, &label);
     return overlaps(row_of(image, label, a), row_of(image, label, b));
@@ -48,7 +48,7 @@ Status SuppressBatchesCuda(const DetectionRule& rule, const CudaContext& cuda, c
   const int64_t words = sorted.words();
   const uint64_t* const bits = kept.words;
   SortedSets detections;
-  const auto kept_score = [=] POLYOP_HD(int64_t image, int64_t position) {
+  const auto kept_score = [=] POLYOP_DEVICE(int64_t image, int64_t position) {
     int64_t rank;
     const int64_t set = image * classes + by_count.Split(position, &rank);
     const bool is_kept = (bits[set * words + rank / 64] >> (rank % 64) & 1) != 0;

@@ -23,7 +23,7 @@ struct RotatedOverlaps {
   static Status Prepare(const CudaContext& cuda, const float* rows, int64_t count, float threshold,
                         RotatedOverlaps* overlaps) {
     return Prepare(
-        cuda, count, [=] POLYOP_HD(int64_t i) { return RotatedBox::Of(rows + 5 * i); }, {threshold}, overlaps);
+        cuda, count, [=] POLYOP_DEVICE(int64_t i) { return RotatedBox::Of(rows + 5 * i); }, {threshold}, overlaps);
   }
 
   POLYOP_HD bool operator()(int64_t a, int64_t b) const { return rule.Overlaps(boxes[a], boxes[b]); }

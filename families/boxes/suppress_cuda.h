@@ -149,7 +149,7 @@ Status EmitKept(const CudaContext& cuda, const SortedSets& sorted, const KeptBit
   const uint64_t* const bits = kept.words;
   int64_t* const before = cuda.Allocate<int64_t>(all);
   POLYOP_RETURN_IF_ERROR(PrefixSums(
-      cuda, all, [=] POLYOP_HD(int64_t i) { return static_cast<int64_t>(PopCount(bits[i])); }, before, total));
+      cuda, all, [=] POLYOP_DEVICE(int64_t i) { return static_cast<int64_t>(PopCount(bits[i])); }, before, total));
   const Divider by_size(sorted.size);
   return ForEach(cuda, sorted.sets * sorted.size, [=] POLYOP_DEVICE(int64_t i) {
     int64_t rank;

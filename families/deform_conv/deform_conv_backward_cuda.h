@@ -203,14 +203,14 @@ Status WeightGradsByBlocks(const CudaContext& cuda, const Sizes& s, int64_t batc
   const Divider pixels(s.out_pixels), by_points(s.points()), by_channels(s.group_channels());
   return SumByBlocks(
       cuda, s.filters * s.group_channels() * s.points(), batch * s.out_pixels,
-      [=] POLYOP_HD(int64_t i, int64_t j) {
+      [=] POLYOP_DEVICE(int64_t i, int64_t j) {
         int64_t point, channel, out;
         const int64_t filter = by_channels.Split(by_points.Split(i, &point), &channel), n = pixels.Split(j, &out);
         channel += filter / s.group_filters() * s.group_channels();
         const ZeroPaddedSample sample = tensors.Sample(s, n, channel / s.deform_channels(), point, out);
         return ValueOf(sample, tensors.Plane(s, n, channel)) * tensors.GradOutput(s, n, filter, out);
       },
-      [=] POLYOP_HD(int64_t i, float sum) { grad_weight[i] = FromFloat<T>(sum); });
+      [=] POLYOP_DEVICE(int64_t i, float sum) { grad_weight[i] = FromFloat<T>(sum); });
 }
 
 // A block computes a tile of filters x channels of one point, for a part of the output pixels of all images.
@@ -295,12 +295,12 @@ Status DeformConvBackwardCuda(const DeformConvRule& rule, const CudaContext& cud
     const Divider pixels(s.out_pixels);
     POLYOP_RETURN_IF_ERROR(SumByBlocks(
         cuda, s.filters, batch * s.out_pixels,
-        [=] POLYOP_HD(int64_t filter, int64_t i) {
+        [=] POLYOP_DEVICE(int64_t filter, int64_t i) {
           int64_t out;
           const int64_t n = pixels.Split(i, &out);
           return tensors.GradOutput(s, n, filter, out);
         },
-        [=] POLYOP_HD(int64_t filter, float sum) { grad_bias[filter] = FromFloat<T>(sum); }));
+        [=] POLYOP_DEVICE(int64_t filter, float sum) { grad_bias[filter] = FromFloat<T>(sum); }));
   }
   if (gradients.weight) {
     const auto compute =

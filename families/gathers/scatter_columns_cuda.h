@@ -18,7 +18,7 @@ Status ScatterColumnsCuda(const CudaContext& cuda, const T* grad, const I* idx, 
   ItemsByTargetCuda groups;
   POLYOP_RETURN_IF_ERROR(ItemsByTargetCuda::Group(
       cuda, batches * picks * each, batches * columns,
-      [=] POLYOP_HD(int64_t i) {
+      [=] POLYOP_DEVICE(int64_t i) {
         const int64_t column = idx[i];
         return column >= 0 && column < columns ? by_batch.Quotient(i) * columns + column : int64_t{-1};
       },

@@ -57,7 +57,7 @@ class RegionGrowingCuda {
     int64_t* const before = cuda.Allocate<int64_t>(pixels + 1);
     *result = RegionGrowingCuda(grid, labels, queue, claims, before + pixels);
     POLYOP_RETURN_IF_ERROR(
-        TiledPrefixSums(cuda, pixels, [=] POLYOP_HD(int64_t i) { return int64_t{is_in_front(i)}; }, before));
+        TiledPrefixSums(cuda, pixels, [=] POLYOP_DEVICE(int64_t i) { return int64_t{is_in_front(i)}; }, before));
     return ForEach(cuda, pixels, [=] POLYOP_DEVICE(int64_t i) {
       claims[i] = 0;
       if (before[i + 1] != before[i]) queue[before[i]] = static_cast<int32_t>(i);

@@ -88,7 +88,7 @@ Status FindOutputs(const CudaContext& cuda, const SparseGrid& grid, const I* ind
   }));
   POLYOP_RETURN_IF_ERROR(sorted.Sort(cuda, std::bit_width(none)));
   int64_t* const before = cuda.Allocate<int64_t>(sorted.count + 1);  // number of outputs that begin before an element
-  const auto begins = [=] POLYOP_HD(int64_t i) {
+  const auto begins = [=] POLYOP_DEVICE(int64_t i) {
     return int64_t{sorted.keys[i] < none && (i == 0 || sorted.keys[i - 1] != sorted.keys[i])};
   };
   POLYOP_RETURN_IF_ERROR(TiledPrefixSums(cuda, sorted.count, begins, before));

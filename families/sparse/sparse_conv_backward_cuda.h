@@ -84,7 +84,7 @@ Status SparseConvBackwardCuda(const CudaContext& cuda, const T* grads, int64_t o
     if (grad_features) POLYOP_RETURN_IF_ERROR(SetZero(cuda, grad_features->size(), grad_features->data()));
     return grad_filters ? SetZero(cuda, grad_filters->size(), grad_filters->data()) : cuda.Check();
   }
-  const auto valid = [=] POLYOP_HD(const SparsePairAt& at) {
+  const auto valid = [=] POLYOP_DEVICE(const SparsePairAt& at) {
     return at.input >= 0 && at.input < inputs && at.output >= 0 && at.output < output_rows;
   };
   SortedPairs pairs;

@@ -48,8 +48,8 @@ struct VoxelMembersCuda {
     const int32_t* const points = sort.values;
     SortedRuns runs;
     POLYOP_RETURN_IF_ERROR(
-        SortedRuns::Find(cuda, count, [=] POLYOP_HD(int64_t i) { return keys[i] != keys[i - 1]; }, &runs));
-    const auto is_voxel = [=] POLYOP_HD(int64_t position) {
+        SortedRuns::Find(cuda, count, [=] POLYOP_DEVICE(int64_t i) { return keys[i] != keys[i - 1]; }, &runs));
+    const auto is_voxel = [=] POLYOP_DEVICE(int64_t position) {
       return static_cast<int64_t>(keys[position]) % keys_of_cloud != all_cells;
     };
     // The sort is stable: the first point of a run creates its voxel.
@@ -57,7 +57,7 @@ struct VoxelMembersCuda {
       if (r < runs.count() && is_voxel(runs.starts[r])) opens[points[runs.starts[r]]] = true;
     }));
     POLYOP_RETURN_IF_ERROR(
-        TiledPrefixSums(cuda, count, [=] POLYOP_HD(int64_t i) { return int64_t{opens[i]}; }, opens_before));
+        TiledPrefixSums(cuda, count, [=] POLYOP_DEVICE(int64_t i) { return int64_t{opens[i]}; }, opens_before));
     POLYOP_RETURN_IF_ERROR(ForEach(cuda, clouds, [=] POLYOP_DEVICE(int64_t b) {
       const int64_t all = opens_before[(b + 1) * of_cloud] - opens_before[b * of_cloud];
       opened[b] = all < max_voxels ? all : max_voxels;

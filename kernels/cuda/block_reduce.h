@@ -28,7 +28,7 @@ Status SumByBlocks(const CudaContext& cuda, int64_t count, int64_t terms, const 
       for (int64_t j = t; j < terms; j += kThreadsPerBlock) sum = sum + value(block.index, j);
       sums[t] = sum;
     });
-    ReduceBlock(block, sums, kThreadsPerBlock, [] POLYOP_HD(const Sum& a, const Sum& b) { return a + b; });
+    ReduceBlock(block, sums, kThreadsPerBlock, [] POLYOP_DEVICE(const Sum& a, const Sum& b) { return a + b; });
     block.ForThreads([&](int t) {
       if (t == 0) store(block.index, sums[0]);
     });

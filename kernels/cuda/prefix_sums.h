@@ -58,13 +58,13 @@ Status TiledPrefixSums(const CudaContext& cuda, int64_t count, const Value& valu
           }
           mine[t] = sum;
         });
-        ReduceBlock(block, mine, kThreadsPerBlock, [] POLYOP_HD(int64_t a, int64_t b) { return a + b; });
+        ReduceBlock(block, mine, kThreadsPerBlock, [] POLYOP_DEVICE(int64_t a, int64_t b) { return a + b; });
         block.ForThreads([&](int t) {
           if (t == 0) sums[block.index] = mine[0];
         });
       }));
   POLYOP_RETURN_IF_ERROR(
-      PrefixSums(cuda, tiles, [=] POLYOP_HD(int64_t i) { return sums[i]; }, before_tile, before + count));
+      PrefixSums(cuda, tiles, [=] POLYOP_DEVICE(int64_t i) { return sums[i]; }, before_tile, before + count));
   return ForBlocks(cuda, tiles, kThreadsPerBlock, 16 * kThreadsPerBlock, [=] POLYOP_DEVICE(Block& block) {
     int64_t* from = block.Shared<int64_t>(kThreadsPerBlock);
     int64_t* to = block.Shared<int64_t>(kThreadsPerBlock);

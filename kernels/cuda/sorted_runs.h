@@ -18,7 +18,7 @@ struct SortedRuns {
     int64_t* const starts = cuda.Allocate<int64_t>(length + 1);
     *runs = {before, starts, length};
     POLYOP_RETURN_IF_ERROR(
-        TiledPrefixSums(cuda, length, [=] POLYOP_HD(int64_t i) { return int64_t{i == 0 || is_head(i)}; }, before));
+        TiledPrefixSums(cuda, length, [=] POLYOP_DEVICE(int64_t i) { return int64_t{i == 0 || is_head(i)}; }, before));
     return ForEach(cuda, length + 1, [=] POLYOP_DEVICE(int64_t i) {
       if (i == length || before[i + 1] != before[i]) starts[before[i]] = i;
     });

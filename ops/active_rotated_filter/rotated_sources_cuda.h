@@ -22,7 +22,7 @@ struct RotatedSources {
     const int64_t count = indices.dim(3) * entries;
     return FindLastItems(
         cuda, count, count,
-        [=] POLYOP_HD(int64_t copy) {
+        [=] POLYOP_DEVICE(int64_t copy) {
           int64_t rotation;
           by_rotations.Split(copy, &rotation);
           const int64_t position = int64_t{targets[copy]} - 1;

@@ -64,7 +64,7 @@ Status FeatureGradientCuda(const CudaContext& cuda, const ScoredPairs<T, I>& of,
   ItemsByTargetCuda groups;
   POLYOP_RETURN_IF_ERROR(ItemsByTargetCuda::Group(
       cuda, items, grad_features.dim(0) * of.points,
-      [=] POLYOP_HD(int64_t item) { return of_centers ? of.CenterOf(item) : of.PointOf(item); }, &groups));
+      [=] POLYOP_DEVICE(int64_t item) { return of_centers ? of.CenterOf(item) : of.PointOf(item); }, &groups));
   const Divider by_size(of.size), by_matrices(of.matrices);
   return ForEach(cuda, grad_features.size(), [=] POLYOP_DEVICE(int64_t i) {
     int64_t o, m;

@@ -10,7 +10,7 @@ Status BatchedNmsCuda(const BatchedNms& op, const CudaContext& cuda, Tensor<cons
                       std::optional<Tensor<int32_t, 2>> index) {
   const float* const rows = boxes.data();
   const double threshold = op.iou_threshold;
-  return SuppressBatchesCuda<4>(op, cuda, boxes, scores, dets, labels, index, [=] POLYOP_HD(int64_t a, int64_t b) {
+  return SuppressBatchesCuda<4>(op, cuda, boxes, scores, dets, labels, index, [=] POLYOP_DEVICE(int64_t a, int64_t b) {
     return BoxOverlap::Of(rows + 4 * a, rows + 4 * b, 0).More(threshold);
   });
 }

@@ -10,9 +10,9 @@ Status Measure(const BoxIouQuadri& op, const CudaContext& cuda, int64_t batches,
                const T* boxes_a, const T* boxes_b, T* overlap) {
   const bool of_first = op.mode == BoxIouQuadri::Mode::kIof;
   return MeasurePairsCuda<ConvexPolygon>(
-      cuda, batches, rows, columns, [=] POLYOP_HD(int64_t i) { return ConvexPolygon::HullOf<4>(boxes_a + 8 * i); },
-      [=] POLYOP_HD(int64_t i) { return ConvexPolygon::HullOf<4>(boxes_b + 8 * i); },
-      [=] POLYOP_HD(const ConvexPolygon& a, const ConvexPolygon& b) { return IouOrIof(a, b, of_first); }, overlap);
+      cuda, batches, rows, columns, [=] POLYOP_DEVICE(int64_t i) { return ConvexPolygon::HullOf<4>(boxes_a + 8 * i); },
+      [=] POLYOP_DEVICE(int64_t i) { return ConvexPolygon::HullOf<4>(boxes_b + 8 * i); },
+      [=] POLYOP_DEVICE(const ConvexPolygon& a, const ConvexPolygon& b) { return IouOrIof(a, b, of_first); }, overlap);
 }
 
 template <class T>

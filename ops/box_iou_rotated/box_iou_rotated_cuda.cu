@@ -9,9 +9,9 @@ template <class T>
 Status Measure(const BoxIouRotated& op, const CudaContext& cuda, int64_t batches, int64_t rows, int64_t columns,
                const T* boxes_a, const T* boxes_b, T* overlap) {
   return MeasurePairsCuda<RotatedBox>(
-      cuda, batches, rows, columns, [=] POLYOP_HD(int64_t i) { return BoxIouRotated::BoxOf(boxes_a + 5 * i); },
-      [=] POLYOP_HD(int64_t i) { return BoxIouRotated::BoxOf(boxes_b + 5 * i); },
-      [=] POLYOP_HD(const RotatedBox& a, const RotatedBox& b) { return op.Measure(a, b); }, overlap);
+      cuda, batches, rows, columns, [=] POLYOP_DEVICE(int64_t i) { return BoxIouRotated::BoxOf(boxes_a + 5 * i); },
+      [=] POLYOP_DEVICE(int64_t i) { return BoxIouRotated::BoxOf(boxes_b + 5 * i); },
+      [=] POLYOP_DEVICE(const RotatedBox& a, const RotatedBox& b) { return op.Measure(a, b); }, overlap);
 }
 
 template <class T>

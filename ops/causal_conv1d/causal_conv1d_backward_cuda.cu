@@ -19,7 +19,7 @@ Status CausalConv1dBackwardCuda(const CausalConv1dBackward& op, const CudaContex
   const bool silu = op.activation == CausalConv1d::Activation::kSilu;
   const Divider by_length(length), by_dim(dim), by_all(before + length), by_width(width + 1);
   float* const of_y = cuda.Allocate<float>(x.size());
-  const auto padded = [=] POLYOP_HD(int64_t row, int64_t i) {
+  const auto padded = [=] POLYOP_DEVICE(int64_t row, int64_t i) {
     if (i >= before) return ToFloat(from[row * length + i - before]);
     return state == nullptr ? 0.0f : ToFloat(state[row * before + i]);
   };

@@ -17,7 +17,7 @@ Status CausalConv1dCuda(const CausalConv1d& op, const CudaContext& cuda, Tensor<
   const bool silu = op.activation == CausalConv1d::Activation::kSilu;
   const Divider by_length(length), by_dim(dim), by_before(before);
   // Returns element i of the state followed by the row.
-  const auto padded = [=] POLYOP_HD(int64_t row, int64_t i) {
+  const auto padded = [=] POLYOP_DEVICE(int64_t row, int64_t i) {
     if (i >= before) return ToFloat(from[row * length + i - before]);
     return state == nullptr ? 0.0f : ToFloat(state[row * before + i]);
   };

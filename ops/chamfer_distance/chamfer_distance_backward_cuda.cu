@@ -23,7 +23,7 @@ Status CloudBackwardCuda(const CudaContext& cuda, const CloudsCuda<T>& own, cons
   ItemsByTargetCuda groups;
   POLYOP_RETURN_IF_ERROR(ItemsByTargetCuda::Group(
       cuda, other.batch * other.count, own.batch * own.count,
-      [=] POLYOP_HD(int64_t j) {
+      [=] POLYOP_DEVICE(int64_t j) {
         const int64_t near = other.neighbours[j];
         return near >= 0 && near < own.count ? by_other.Quotient(j) * own.count + near : int64_t{-1};
       },

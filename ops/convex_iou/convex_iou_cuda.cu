@@ -11,9 +11,9 @@ Status ConvexIouCuda(const ConvexIou&, const CudaContext& cuda, Tensor<const T, 
   const T *const sets = pointsets.data(), *const others = polygons.data();
   return MeasurePairsCuda<ConvexPolygon>(
       cuda, 1, pointsets.dim(0), polygons.dim(0),
-      [=] POLYOP_HD(int64_t i) { return ConvexPolygon::HullOf<9>(sets + 18 * i); },
-      [=] POLYOP_HD(int64_t k) { return ConvexPolygon::HullOf<4>(others + 8 * k); },
-      [=] POLYOP_HD(const ConvexPolygon& a, const ConvexPolygon& b) { return IouOrIof(a, b, false); }, ious.data());
+      [=] POLYOP_DEVICE(int64_t i) { return ConvexPolygon::HullOf<9>(sets + 18 * i); },
+      [=] POLYOP_DEVICE(int64_t k) { return ConvexPolygon::HullOf<4>(others + 8 * k); },
+      [=] POLYOP_DEVICE(const ConvexPolygon& a, const ConvexPolygon& b) { return IouOrIof(a, b, false); }, ious.data());
 }
 
 POLYOP_CUDA_KERNELS(ConvexIou, ConvexIouCuda, float, Half, BFloat16);

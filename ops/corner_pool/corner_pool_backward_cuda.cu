@@ -28,22 +28,22 @@ Status CornerPoolBackwardCuda(const CornerPoolBackward& op, const CudaContext& c
   const T *const from = input.data(), *const grad = grad_output.data();
   T* const to = grad_input.data();
   POLYOP_RETURN_IF_ERROR(ScanLines<RunningCorner>(
-      cuda, lines, [=] POLYOP_HD(int64_t index, int64_t k) { return RunningCorner{ToFloat(from[index]), k}; },
-      [] POLYOP_HD(const RunningCorner& a, const RunningCorner& b) {
+      cuda, lines, [=] POLYOP_DEVICE(int64_t index, int64_t k) { return RunningCorner{ToFloat(from[index]), k}; },
+      [] POLYOP_DEVICE(const RunningCorner& a, const RunningCorner& b) {
         return b.value != b.value || b.value >= a.value ? b : a;  // false if only a is NaN
       },
-      [=] POLYOP_HD(int64_t index, const RunningCorner& corner) { best[index] = corner.at; }));
+      [=] POLYOP_DEVICE(int64_t index, const RunningCorner& corner) { best[index] = corner.at; }));
   const int64_t last = lines.length - 1;
   lines.backwards = !reverse;
   return ScanLines<CornerRun>(
       cuda, lines,
-      [=] POLYOP_HD(int64_t index, int64_t k) {
+      [=] POLYOP_DEVICE(int64_t index, int64_t k) {
         return CornerRun{best[index], ToFloat(grad[index]), best[index] == last - k};
       },
-      [] POLYOP_HD(const CornerRun& a, const CornerRun& b) {
+      [] POLYOP_DEVICE(const CornerRun& a, const CornerRun& b) {
         return CornerRun{b.at, a.at == b.at ? a.sum + b.sum : b.sum, b.whole};
       },
-      [=] POLYOP_HD(int64_t index, const CornerRun& run) { to[index] = FromFloat<T>(run.whole ? run.sum : 0); });
+      [=] POLYOP_DEVICE(int64_t index, const CornerRun& run) { to[index] = FromFloat<T>(run.whole ? run.sum : 0); });
 }
 
 POLYOP_CUDA_KERNELS(CornerPoolBackward, CornerPoolBackwardCuda, float, Half, BFloat16);

@@ -13,9 +13,9 @@ Status CornerPoolCuda(const CornerPool& op, const CudaContext& cuda, Tensor<cons
   const T* const from = input.data();
   T* const to = output.data();
   return ScanLines<float>(
-      cuda, lines, [=] POLYOP_HD(int64_t index, int64_t) { return ToFloat(from[index]); },
-      [] POLYOP_HD(float a, float b) { return a != a || a > b ? a : b; },  // NaN is the greatest
-      [=] POLYOP_HD(int64_t index, float best) { to[index] = FromFloat<T>(best); });
+      cuda, lines, [=] POLYOP_DEVICE(int64_t index, int64_t) { return ToFloat(from[index]); },
+      [] POLYOP_DEVICE(float a, float b) { return a != a || a > b ? a : b; },  // NaN is the greatest
+      [=] POLYOP_DEVICE(int64_t index, float best) { to[index] = FromFloat<T>(best); });
 }
 
 POLYOP_CUDA_KERNELS(CornerPool, CornerPoolCuda, float, Half, BFloat16);

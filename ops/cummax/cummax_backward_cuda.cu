@@ -33,8 +33,8 @@ Status CumMaxBackwardCuda(const CumMaxBackward& op, const CudaContext& cuda, Ten
         const Divider by_inner(extents.inner), by_length(extents.length);
         return ScanLines<IndexRun>(
             cuda, Lines{extents.outer, extents.length, extents.inner},
-            [=] POLYOP_HD(int64_t element, int64_t) { return IndexRun{index[element], ToFloat(grads[element]), true}; },
-            [] POLYOP_HD(const IndexRun& a, const IndexRun& b) { return a.Then(b); },
+            [=] POLYOP_DEVICE(int64_t element, int64_t) { return IndexRun{index[element], ToFloat(grads[element]), true}; },
+            [] POLYOP_DEVICE(const IndexRun& a, const IndexRun& b) { return a.Then(b); },
             [=] POLYOP_DEVICE(int64_t element, const IndexRun& run) {
               int64_t i, k;
               const int64_t o = by_length.Split(by_inner.Split(element, &i), &k);

@@ -31,9 +31,9 @@ POLYOP_HD bool Replaces(T earlier, T later) {
 template <bool kMin, class T>
 Status Scan(const CudaContext& cuda, const Lines& lines, const T* from, T* values, int64_t* indices) {
   return ScanLines<Best<T>>(
-      cuda, lines, [=] POLYOP_HD(int64_t element, int64_t k) { return Best<T>{from[element], k}; },
-      [] POLYOP_HD(const Best<T>& a, const Best<T>& b) { return Replaces<kMin>(a.value, b.value) ? b : a; },
-      [=] POLYOP_HD(int64_t element, const Best<T>& best) {
+      cuda, lines, [=] POLYOP_DEVICE(int64_t element, int64_t k) { return Best<T>{from[element], k}; },
+      [] POLYOP_DEVICE(const Best<T>& a, const Best<T>& b) { return Replaces<kMin>(a.value, b.value) ? b : a; },
+      [=] POLYOP_DEVICE(int64_t element, const Best<T>& best) {
         values[element] = best.value;
         indices[element] = best.index;
       });

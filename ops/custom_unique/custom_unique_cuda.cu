@@ -20,7 +20,7 @@ Status CustomUniqueCuda(const CustomUnique&, const CudaContext& cuda, Tensor<con
   const int32_t* const positions = sort.values;
   SortedRuns runs;
   POLYOP_RETURN_IF_ERROR(
-      SortedRuns::Find(cuda, count, [=] POLYOP_HD(int64_t i) { return keys[i] != keys[i - 1]; }, &runs));
+      SortedRuns::Find(cuda, count, [=] POLYOP_DEVICE(int64_t i) { return keys[i] != keys[i - 1]; }, &runs));
   const I* const from = x.data();
   I* const to = values.data();
   int64_t *const size_of = sizes.data(), *const run_of = inverse.data(), *const total = num.data();

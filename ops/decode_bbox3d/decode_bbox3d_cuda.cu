@@ -30,7 +30,7 @@ Status DecodeBbox3dCuda(const DecodeBbox3d& op, const CudaContext& cuda, Tensor<
     kept[i] = bits;
   }));
   POLYOP_RETURN_IF_ERROR(PrefixSums(
-      cuda, images * words, [=] POLYOP_HD(int64_t i) { return static_cast<int64_t>(PopCount(kept[i])); }, before,
+      cuda, images * words, [=] POLYOP_DEVICE(int64_t i) { return static_cast<int64_t>(PopCount(kept[i])); }, before,
       before + images * words));
   int32_t* const to_num = num.data();
   POLYOP_RETURN_IF_ERROR(ForEach(cuda, images, [=] POLYOP_DEVICE(int64_t image) {

@@ -31,7 +31,7 @@ Status DynamicScatterBackwardCuda(const DynamicScatterBackward& op, const CudaCo
   }
   ItemsByTargetCuda groups;
   POLYOP_RETURN_IF_ERROR(ItemsByTargetCuda::Group(
-      cuda, points, voxels, [=] POLYOP_HD(int64_t i) { return int64_t{voxel_of[i]}; }, &groups));
+      cuda, points, voxels, [=] POLYOP_DEVICE(int64_t i) { return int64_t{voxel_of[i]}; }, &groups));
   if (op.reduce_type == DynamicScatter::Reduce::kMean) {
     return SpreadToPointsCuda<T>(cuda, grad.data(), voxel_of, groups.begins, voxels, grad_feats);
   }

@@ -27,10 +27,10 @@ Status SuppressCuda(const EfficientNms& op, const CudaContext& cuda, const T* bo
   const T* const from = scores.data();
   const float min_score = op.MinScore();
   const int64_t background = op.background_class;
-  const auto score_of = [=] POLYOP_HD(int64_t image, int64_t element) {
+  const auto score_of = [=] POLYOP_DEVICE(int64_t image, int64_t element) {
     return ToFloat(from[image * elements + element]);
   };
-  const auto is_candidate = [=] POLYOP_HD(float score, int64_t element) {
+  const auto is_candidate = [=] POLYOP_DEVICE(float score, int64_t element) {
     return score >= min_score && (background < 0 || element % classes != background);
   };
   SortedSets sorted;
@@ -39,7 +39,7 @@ Status SuppressCuda(const EfficientNms& op, const CudaContext& cuda, const T* bo
   int32_t* const to_num = num.data();
   const double threshold = op.iou_threshold;
   const bool agnostic = op.class_agnostic;
-  const auto suppresses = [=] POLYOP_HD(const Kept& a, const Kept& b) {
+  const auto suppresses = [=] POLYOP_DEVICE(const Kept& a, const Kept& b) {
     return (agnostic || a.label == b.label) && BoxOverlap::Of(a.corners, b.corners, 0).AtLeast(threshold);
   };
   constexpr int64_t kShared = kThreadsPerBlock + 4 * 16;

@@ -41,7 +41,7 @@ Status GetIndicePairsCuda(const GetIndicePairs& op, const CudaContext& cuda, Ten
     has[i] = bits;
   }));
   POLYOP_RETURN_IF_ERROR(PrefixSums(
-      cuda, listed * words, [=] POLYOP_HD(int64_t i) { return static_cast<int64_t>(PopCount(has[i])); }, before,
+      cuda, listed * words, [=] POLYOP_DEVICE(int64_t i) { return static_cast<int64_t>(PopCount(has[i])); }, before,
       nullptr));
   return ForEach(cuda, (subm ? offsets / 2 + 1 : offsets) * max_outputs, [=] POLYOP_DEVICE(int64_t i) {
     int64_t o;

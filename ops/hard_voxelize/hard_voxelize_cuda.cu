@@ -22,7 +22,7 @@ Status Voxelize(const HardVoxelize& op, const CudaContext& cuda, const T* points
   VoxelMembersCuda members;
   POLYOP_RETURN_IF_ERROR(VoxelMembersCuda::Find(
       cuda, clouds, count, grid.total(), to.rows, op.max_num_points,
-      [=] POLYOP_HD(int64_t i) { return grid.CellOf(points + i * columns); }, &members));
+      [=] POLYOP_DEVICE(int64_t i) { return grid.CellOf(points + i * columns); }, &members));
   const Divider by_columns(columns), by_slots(op.max_num_points);
   const auto* const from = reinterpret_cast<const Word*>(points);
   auto* const voxels = reinterpret_cast<Word*>(to.voxels);

@@ -19,11 +19,11 @@ Status ImplicitGemmBackwardCuda(const ImplicitGemmBackward& op, const CudaContex
     T* const to = grad_bias->data();
     POLYOP_RETURN_IF_ERROR(SumByBlocks(
         cuda, outputs, rows,
-        [=] POLYOP_HD(int64_t k, int64_t o) {
+        [=] POLYOP_DEVICE(int64_t k, int64_t o) {
           const int64_t i = o * outputs + k;
           return activation.Backward(ToFloat(of_results[i]), ToFloat(results[i]));
         },
-        [=] POLYOP_HD(int64_t k, float sum) { to[k] = FromFloat<T>(sum); }));
+        [=] POLYOP_DEVICE(int64_t k, float sum) { to[k] = FromFloat<T>(sum); }));
   }
   if (!grad_features && !grad_filters) return cuda.Check();
   const T* grads = of_results;
@@ -38,7 +38,7 @@ Status ImplicitGemmBackwardCuda(const ImplicitGemmBackward& op, const CudaContex
   const Divider by_rows(rows);
   return SparseConvBackwardCuda(
       cuda, grads, rows, outputs, features, filters.data(), offsets, offsets * rows,
-      [=] POLYOP_HD(int64_t i) {
+      [=] POLYOP_DEVICE(int64_t i) {
         int64_t o;
         const int64_t f = by_rows.Split(i, &o);
         return SparsePairAt{f, table[i], o};

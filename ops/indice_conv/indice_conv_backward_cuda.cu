@@ -17,7 +17,7 @@ Status IndiceConvBackwardCuda(const IndiceConvBackward& op, const CudaContext& c
   const ListedPairs<I> listed{lists, op.is_subm && offsets > 0 ? rows : 0, Divider(lists.columns)};
   return SparseConvBackwardCuda(
       cuda, grad_out.data(), rows, grad_out.dim(1), features, filters.data(), offsets, listed.count(),
-      [=] POLYOP_HD(int64_t i) { return listed.At(i); }, grad_features, grad_filters);
+      [=] POLYOP_DEVICE(int64_t i) { return listed.At(i); }, grad_features, grad_filters);
 }
 
 POLYOP_CUDA_KERNELS(IndiceConvBackward, IndiceConvBackwardCuda, (float, int32_t), (Half, int32_t), (BFloat16, int32_t),

@@ -144,10 +144,10 @@ Status MaskedConvBackwardCuda(const MaskedConv2dBackward& op, const CudaContext&
     T* const to = grad_bias->data();
     POLYOP_RETURN_IF_ERROR(SumByBlocks(
         cuda, s.filters, pixels,
-        [=] POLYOP_HD(int64_t filter, int64_t p) {
+        [=] POLYOP_DEVICE(int64_t filter, int64_t p) {
           return IsMasked(s.mask[p]) ? ToFloat(s.grads[filter * pixels + p]) : 0.0f;
         },
-        [=] POLYOP_HD(int64_t filter, float sum) { to[filter] = FromFloat<T>(sum); }));
+        [=] POLYOP_DEVICE(int64_t filter, float sum) { to[filter] = FromFloat<T>(sum); }));
   }
   if (grad_output.size() == 0) {  // the other extents may be huge
     if (grad_features) POLYOP_RETURN_IF_ERROR(SetZero(cuda, features.size(), grad_features->data()));

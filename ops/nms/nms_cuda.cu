@@ -44,12 +44,12 @@ Status NmsCuda(const Nms& op, const CudaContext& cuda, Tensor<const float, 2> bo
   SortedSets sorted;
   KeptBits kept;
   POLYOP_RETURN_IF_ERROR(SortedSets::Sort(
-      cuda, 1, count, [=] POLYOP_HD(int64_t, int64_t box) { return from[box]; },
+      cuda, 1, count, [=] POLYOP_DEVICE(int64_t, int64_t box) { return from[box]; },
       BoxesAbove{op.score_threshold, !(op.score_threshold > -std::numeric_limits<float>::infinity())}, count, &sorted));
   POLYOP_RETURN_IF_ERROR(Suppress(cuda, sorted, count, OverlapsOf(op, boxes.data(), count, 1), &kept));
   int64_t* const to = result.data();
   return EmitKept(cuda, sorted, kept, total,
-                  [=] POLYOP_HD(int64_t position, int64_t, int64_t box) { to[position] = box; });
+                  [=] POLYOP_DEVICE(int64_t position, int64_t, int64_t box) { to[position] = box; });
 }
 
 Status NmsOfClassesCuda(const Nms& op, const CudaContext& cuda, Tensor<const float, 3> boxes,
@@ -60,13 +60,13 @@ Status NmsOfClassesCuda(const Nms& op, const CudaContext& cuda, Tensor<const flo
   SortedSets sorted;
   KeptBits kept;
   POLYOP_RETURN_IF_ERROR(SortedSets::Sort(
-      cuda, sets, count, [=] POLYOP_HD(int64_t set, int64_t box) { return from[set * count + box]; },
+      cuda, sets, count, [=] POLYOP_DEVICE(int64_t set, int64_t box) { return from[set * count + box]; },
       BoxesAbove{op.score_threshold}, count, &sorted));
   POLYOP_RETURN_IF_ERROR(
       Suppress(cuda, sorted, selected.dim(0) / sets, OverlapsOf(op, boxes.data(), count, classes), &kept));
   POLYOP_RETURN_IF_ERROR(ForEach(cuda, selected.size(), [=] POLYOP_DEVICE(int64_t i) { to[i] = -1; }));
   const Divider by_classes(classes);
-  return EmitKept(cuda, sorted, kept, nullptr, [=] POLYOP_HD(int64_t position, int64_t set, int64_t box) {
+  return EmitKept(cuda, sorted, kept, nullptr, [=] POLYOP_DEVICE(int64_t position, int64_t set, int64_t box) {
     int64_t label;
     to[3 * position] = static_cast<int32_t>(by_classes.Split(set, &label));
     to[3 * position + 1] = static_cast<int32_t>(label);

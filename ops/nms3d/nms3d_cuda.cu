@@ -16,17 +16,17 @@ Status Nms3dCuda(const Nms3d& op, const CudaContext& cuda, Tensor<const T, 2> bo
   POLYOP_RETURN_IF_ERROR(keep.AllocateUpperBound(count, &result, &total));
   RotatedOverlaps rule;
   POLYOP_RETURN_IF_ERROR(RotatedOverlaps::Prepare(
-      cuda, count, [=] POLYOP_HD(int64_t i) { return BevBox(rows + 7 * i, rotated); }, op.Rule(), &rule));
+      cuda, count, [=] POLYOP_DEVICE(int64_t i) { return BevBox(rows + 7 * i, rotated); }, op.Rule(), &rule));
   SortedSets sorted;
   KeptBits kept;
   POLYOP_RETURN_IF_ERROR(SortedSets::Sort(
-      cuda, 1, count, [=] POLYOP_HD(int64_t, int64_t box) { return ToFloat(from[box]); }, BoxesAbove{0, true}, count,
+      cuda, 1, count, [=] POLYOP_DEVICE(int64_t, int64_t box) { return ToFloat(from[box]); }, BoxesAbove{0, true}, count,
       &sorted));
   POLYOP_RETURN_IF_ERROR(
-      Suppress(cuda, sorted, count, [=] POLYOP_HD(int64_t, int32_t a, int32_t b) { return rule(a, b); }, &kept));
+      Suppress(cuda, sorted, count, [=] POLYOP_DEVICE(int64_t, int32_t a, int32_t b) { return rule(a, b); }, &kept));
   int64_t* const to = result.data();
   return EmitKept(cuda, sorted, kept, total,
-                  [=] POLYOP_HD(int64_t position, int64_t, int64_t box) { to[position] = box; });
+                  [=] POLYOP_DEVICE(int64_t position, int64_t, int64_t box) { to[position] = box; });
 }
 
 POLYOP_CUDA_KERNELS(Nms3d, Nms3dCuda, float, Half, BFloat16);

@@ -17,7 +17,7 @@ Status NmsMatchCuda(const NmsMatch&, const CudaContext& cuda, Tensor<const float
               *min_score = score_threshold.data();
   SortedSets sorted;
   POLYOP_RETURN_IF_ERROR(SortedSets::Sort(
-      cuda, sets, count, [=] POLYOP_HD(int64_t set, int64_t box) { return from[set * count + box]; },
+      cuda, sets, count, [=] POLYOP_DEVICE(int64_t set, int64_t box) { return from[set * count + box]; },
       BoxesAbove{0, true}, count, &sorted));
   // suppressor[set][rank] is the rank of the box that suppressed this one, or -1; suppressed[set][rank] is the number
   // of listed boxes that it suppressed.
@@ -56,7 +56,7 @@ Status NmsMatchCuda(const NmsMatch&, const CudaContext& cuda, Tensor<const float
     suppressed[i] = number;
   }));
   POLYOP_RETURN_IF_ERROR(
-      PrefixSums(cuda, sets * count, [=] POLYOP_HD(int64_t i) { return suppressed[i]; }, before, total));
+      PrefixSums(cuda, sets * count, [=] POLYOP_DEVICE(int64_t i) { return suppressed[i]; }, before, total));
   int64_t* const to = result.data();
   return ForEach(cuda, sets * count, [=] POLYOP_DEVICE(int64_t i) {
     int64_t rank;

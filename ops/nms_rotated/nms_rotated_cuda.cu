@@ -11,12 +11,12 @@ Status SuppressRotated(const NmsRotated& op, const CudaContext& cuda, const floa
   RotatedOverlaps rule;
   POLYOP_RETURN_IF_ERROR(RotatedOverlaps::Prepare(cuda, boxes, images * count, op.iou_threshold, &rule));
   POLYOP_RETURN_IF_ERROR(SortedSets::Sort(
-      cuda, images * classes, count, [=] POLYOP_HD(int64_t set, int64_t box) { return scores[set * count + box]; },
+      cuda, images * classes, count, [=] POLYOP_DEVICE(int64_t set, int64_t box) { return scores[set * count + box]; },
       BoxesAbove{op.score_threshold}, count, sorted));
   const Divider by_classes(classes);
   return Suppress(
       cuda, *sorted, count,
-      [=] POLYOP_HD(int64_t set, int32_t a, int32_t b) {
+      [=] POLYOP_DEVICE(int64_t set, int32_t a, int32_t b) {
         const int64_t first = by_classes.Quotient(set) * count;
         return rule(first + a, first + b);
       },
@@ -33,7 +33,7 @@ Status NmsRotatedCuda(const NmsRotated& op, const CudaContext& cuda, Tensor<cons
   POLYOP_RETURN_IF_ERROR(SuppressRotated(op, cuda, boxes.data(), scores.data(), 1, 1, boxes.dim(0), &sorted, &kept));
   int64_t* const to = result.data();
   return EmitKept(cuda, sorted, kept, total,
-                  [=] POLYOP_HD(int64_t position, int64_t, int64_t box) { to[position] = box; });
+                  [=] POLYOP_DEVICE(int64_t position, int64_t, int64_t box) { to[position] = box; });
 }
 
 Status NmsRotatedOfClassesCuda(const NmsRotated& op, const CudaContext& cuda, Tensor<const float, 3> boxes,
@@ -48,7 +48,7 @@ Status NmsRotatedOfClassesCuda(const NmsRotated& op, const CudaContext& cuda, Te
       SuppressRotated(op, cuda, boxes.data(), scores.data(), images, classes, boxes.dim(1), &sorted, &kept));
   int64_t* const to = result.data();
   const Divider by_classes(classes);
-  return EmitKept(cuda, sorted, kept, total, [=] POLYOP_HD(int64_t position, int64_t set, int64_t box) {
+  return EmitKept(cuda, sorted, kept, total, [=] POLYOP_DEVICE(int64_t position, int64_t set, int64_t box) {
     to[3 * position] = by_classes.Split(set, &to[3 * position + 1]);
     to[3 * position + 2] = box;
   });

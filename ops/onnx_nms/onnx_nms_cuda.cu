@@ -29,7 +29,7 @@ Status OnnxNmsCuda(const OnnxNms& op, const CudaContext& cuda, Tensor<const floa
   // Scores at or below the threshold become NaN, so they are sorted last.
   POLYOP_RETURN_IF_ERROR(SortedSets::Sort(
       cuda, sets, count,
-      [=] POLYOP_HD(int64_t set, int64_t box) {
+      [=] POLYOP_DEVICE(int64_t set, int64_t box) {
         const float score = from[set * count + box];
         return min_score == nullptr || score > *min_score ? score : NAN;
       },
@@ -37,7 +37,7 @@ Status OnnxNmsCuda(const OnnxNms& op, const CudaContext& cuda, Tensor<const floa
   const Divider by_classes(classes);
   POLYOP_RETURN_IF_ERROR(Suppress(
       cuda, sorted, count,
-      [=] POLYOP_HD(int64_t set, int32_t a, int32_t b) {
+      [=] POLYOP_DEVICE(int64_t set, int32_t a, int32_t b) {
         const float threshold = iou != nullptr ? *iou : 0;
         const float* const image_boxes = box_data + by_classes.Quotient(set) * count * 4;
         float corners_a[4], corners_b[4];
@@ -63,7 +63,7 @@ Status OnnxNmsCuda(const OnnxNms& op, const CudaContext& cuda, Tensor<const floa
     }
   }));
   int64_t* const to = result.data();
-  return EmitKept(cuda, sorted, kept, total, [=] POLYOP_HD(int64_t position, int64_t set, int64_t box) {
+  return EmitKept(cuda, sorted, kept, total, [=] POLYOP_DEVICE(int64_t position, int64_t set, int64_t box) {
     to[3 * position] = by_classes.Split(set, &to[3 * position + 1]);
     to[3 * position + 2] = box;
   });

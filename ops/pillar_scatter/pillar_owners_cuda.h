@@ -37,7 +37,7 @@ struct PillarsCuda {
 template <class I>
 Status FindPillarOwners(const CudaContext& cuda, const PillarsCuda<I>& all, const int64_t** owners) {
   return FindLastItems(
-      cuda, all.pillars, all.images * all.height * all.width, [=] POLYOP_HD(int64_t p) { return all.CellOf(p); },
+      cuda, all.pillars, all.images * all.height * all.width, [=] POLYOP_DEVICE(int64_t p) { return all.CellOf(p); },
       owners);
 }
 

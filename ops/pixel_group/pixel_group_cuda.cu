@@ -23,7 +23,7 @@ Status PixelGroupCuda(const PixelGroup& op, const CudaContext& cuda, Tensor<cons
     labels[i] = input_labels[i] > 0 && input_labels[i] < regions ? input_labels[i] : 0;
   }));
   // Sums visit the pixels of a label row by row, as on the CPU.
-  const auto label_of = [=] POLYOP_HD(int64_t i) { return labels[i]; };
+  const auto label_of = [=] POLYOP_DEVICE(int64_t i) { return labels[i]; };
   PixelsByLabel kernels, grown;
   POLYOP_RETURN_IF_ERROR(PixelsByLabel::Sort(cuda, grid.size(), label_of, &kernels));
   const Divider by_dimensions(std::max<int64_t>(dimensions, 1));
@@ -39,7 +39,7 @@ Status PixelGroupCuda(const PixelGroup& op, const CudaContext& cuda, Tensor<cons
   }));
   RegionGrowingCuda growing;
   POLYOP_RETURN_IF_ERROR(RegionGrowingCuda::Start(
-      cuda, grid, labels, [=] POLYOP_HD(int64_t i) { return labels[i] > 0 && contour[i] != 0; }, &growing));
+      cuda, grid, labels, [=] POLYOP_DEVICE(int64_t i) { return labels[i] > 0 && contour[i] != 0; }, &growing));
   POLYOP_RETURN_IF_ERROR(growing.Spread(
       cuda, NearToMean<T, M>{mask.data(), vectors, means, dimensions, static_cast<double>(op.distance_threshold)}));
   POLYOP_RETURN_IF_ERROR(PixelsByLabel::Sort(cuda, grid.size(), label_of, &grown));

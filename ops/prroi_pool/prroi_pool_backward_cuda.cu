@@ -104,7 +104,7 @@ Status PreciseBoxGradientCuda(const CudaContext& cuda, const PreciseBinGrads<T>&
       }
       sums[t] = sum;
     });
-    ReduceBlock(block, sums, kThreadsPerBlock, [] POLYOP_HD(const BoxGrads& a, const BoxGrads& b) {
+    ReduceBlock(block, sums, kThreadsPerBlock, [] POLYOP_DEVICE(const BoxGrads& a, const BoxGrads& b) {
       return BoxGrads{a.x1 + b.x1, a.y1 + b.y1, a.x2 + b.x2, a.y2 + b.y2};
     });
     block.ForThreads([&](int t) {

@@ -15,7 +15,7 @@ Status QuickCumsumCuda(const QuickCumsum& op, const CudaContext& cuda, Tensor<co
   const T* const features = x.data();
   return SumIntervalsCuda(
       cuda, intervals, cell_of.cells(), channels, cell_of,
-      [=] POLYOP_HD(int64_t r, int64_t c) { return ToFloat(features[r * channels + c]); }, bev.data());
+      [=] POLYOP_DEVICE(int64_t r, int64_t c) { return ToFloat(features[r * channels + c]); }, bev.data());
 }
 
 POLYOP_CUDA_KERNELS(QuickCumsum, QuickCumsumCuda, (float, int32_t), (Half, int32_t), (BFloat16, int32_t),

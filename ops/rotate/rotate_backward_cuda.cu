@@ -35,7 +35,7 @@ Status PoseBackward(const CudaContext& cuda, const Rotation* rotation, const flo
   PoseSums* const parts = cuda.Allocate<PoseSums>(kBlocks);
   POLYOP_RETURN_IF_ERROR(SumByBlocks<PoseSums>(
       cuda, kBlocks, each,
-      [=] POLYOP_HD(int64_t part, int64_t j) {
+      [=] POLYOP_DEVICE(int64_t part, int64_t j) {
         PoseSums sums;
         const int64_t pixel = part * each + j;
         if (pixel < pixels && rotation->IsFinite()) {
@@ -43,10 +43,10 @@ Status PoseBackward(const CudaContext& cuda, const Rotation* rotation, const flo
         }
         return sums;
       },
-      [=] POLYOP_HD(int64_t part, const PoseSums& sums) { parts[part] = sums; }));
+      [=] POLYOP_DEVICE(int64_t part, const PoseSums& sums) { parts[part] = sums; }));
   return SumByBlocks<PoseSums>(
-      cuda, 1, kBlocks, [=] POLYOP_HD(int64_t, int64_t part) { return parts[part]; },
-      [=] POLYOP_HD(int64_t, const PoseSums& sums) {
+      cuda, 1, kBlocks, [=] POLYOP_DEVICE(int64_t, int64_t part) { return parts[part]; },
+      [=] POLYOP_DEVICE(int64_t, const PoseSums& sums) {
         if (angle != nullptr) *angle = FromFloat<U>(static_cast<float>(sums.of[0]));
         for (int k = 0; center != nullptr && k < 2; ++k) {
           center[k] = FromFloat<U>(static_cast<float>(sums.of[1 + k]));

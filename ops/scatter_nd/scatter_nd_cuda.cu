@@ -52,7 +52,7 @@ Status ScatterNDCuda(const ScatterND&, const CudaContext& cuda, Tensor<const T, 
   if (updates.size() == 0 || slices == 0) return cuda.Check();
   const int64_t* last = nullptr;
   POLYOP_RETURN_IF_ERROR(
-      FindLastItems(cuda, tuples, slices, [=] POLYOP_HD(int64_t tuple) { return slice_index.Of(tuple); }, &last));
+      FindLastItems(cuda, tuples, slices, [=] POLYOP_DEVICE(int64_t tuple) { return slice_index.Of(tuple); }, &last));
   return WriteSlices(cuda, slice_index, last, reinterpret_cast<const WordOf<T>*>(updates.data()), updates.size(),
                      Divider(slice_size), reinterpret_cast<WordOf<T>*>(output.data()));
 }

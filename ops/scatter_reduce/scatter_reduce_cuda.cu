@@ -16,10 +16,10 @@ Status ScatterReduceCuda(const ScatterReduce& op, const CudaContext& cuda, Tenso
   ItemsByTargetCuda groups;
   if (lines.slices) {
     POLYOP_RETURN_IF_ERROR(ItemsByTargetCuda::Group(
-        cuda, lines.count, lines.length, [=] POLYOP_HD(int64_t k) { return FromBeginning(index[k], lines.length); },
+        cuda, lines.count, lines.length, [=] POLYOP_DEVICE(int64_t k) { return FromBeginning(index[k], lines.length); },
         &groups));
   } else {
-    const auto target = [=] POLYOP_HD(int64_t i) {
+    const auto target = [=] POLYOP_DEVICE(int64_t i) {
       const int64_t row = FromBeginning(index[i], lines.length);
       if (row < 0 || row >= lines.length) return int64_t{-1};
       const int64_t outer = lines.OuterOf(i / (lines.count * lines.update_inner));

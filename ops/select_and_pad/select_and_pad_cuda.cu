@@ -14,7 +14,7 @@ Status SelectAndPadCuda(const SelectAndPad&, const CudaContext& cuda, Tensor<con
   int64_t* const before = cuda.Allocate<int64_t>(of_batch + 1);
   int64_t* const selected_rows = cuda.Allocate<int64_t>(rows);
   POLYOP_RETURN_IF_ERROR(
-      TiledPrefixSums(cuda, of_batch, [=] POLYOP_HD(int64_t q) { return int64_t{flag[q] != 0}; }, before));
+      TiledPrefixSums(cuda, of_batch, [=] POLYOP_DEVICE(int64_t q) { return int64_t{flag[q] != 0}; }, before));
   POLYOP_RETURN_IF_ERROR(ForEach(cuda, of_batch, [=] POLYOP_DEVICE(int64_t q) {
     if (flag[q] != 0 && before[q] < rows) selected_rows[before[q]] = q;
   }));

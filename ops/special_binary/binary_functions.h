@@ -157,7 +157,9 @@ POLYOP_HD inline double OrthogonalPolynomial(SpecialBinary::Function function, d
 /// Returns the length of (a, b) without overflow.
 POLYOP_HD inline double Length(double a, double b) {
   if (std::isinf(a) || std::isinf(b)) return kInfinity;
-  return std::hypot(a, b);
+  const double longer = std::fmax(std::fabs(a), std::fabs(b)), shorter = std::fmin(std::fabs(a), std::fabs(b));
+  if (!(longer > 0x1p1000) || std::isnan(a) || std::isnan(b)) return std::hypot(a, b);
+  return longer * std::sqrt(1 + (shorter / longer) * (shorter / longer));  // CUDA's hypot may overflow
 }
 
 /// Computes the special function that the attribute names.

@@ -113,12 +113,18 @@ struct MatricesToDecompose {
   }
 
   template <class Vectors = linalg::PlainVectors>
-  POLYOP_HD void Decompose(int64_t n, double* work) const {
+  void Decompose(int64_t n, double* work) const {
+    if (!TryDecompose<Vectors>(n, work)) Fail(n);
+  }
+
+  /// Returns false, and stores nothing, if an element of the matrix is not finite.
+  template <class Vectors = linalg::PlainVectors>
+  POLYOP_HD bool TryDecompose(int64_t n, double* work) const {
     const Parts parts = PartsOf(work);
     double *const given = parts.given, *const rotated = parts.rotated, *const rotations = parts.rotations,
                   *const gram = parts.gram;
     const double scale = Read(n, given);
-    if (!(scale > 0)) return Fail(n);
+    if (!(scale > 0)) return false;
     // The eigenvectors of the products of all vectors make them nearly orthogonal.
     for (int64_t k = 0; k < shorter; ++k) {
       for (int64_t j = 0; j <= k; ++j) {
@@ -137,6 +143,7 @@ struct MatricesToDecompose {
     }
     Orthogonalize<Vectors>(rotated, shorter, longer, rotations, Tolerance(), parts.lengths);
     Store(n, scale, parts);
+    return true;
   }
 
   /// Reads a matrix and scales its largest element to [0.5, 1). Returns the factor; NaN if an element is not finite.
@@ -217,7 +224,7 @@ struct MatricesToDecompose {
     }
   }
 
-  POLYOP_HD void Fail(int64_t n) const {
+  void Fail(int64_t n) const {
     for (int64_t k = 0; k < shorter; ++k) s[n * shorter + k] = static_cast<T>(NAN);
     if (!with_vectors) return;
     const int64_t in_u = rows * (full ? rows : shorter), in_vh = columns * (full ? columns : shorter);

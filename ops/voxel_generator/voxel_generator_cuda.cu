@@ -22,7 +22,7 @@ Status VoxelGeneratorCuda(const VoxelGenerator& op, const CudaContext& cuda, Ten
   VoxelMembersCuda members;
   POLYOP_RETURN_IF_ERROR(VoxelMembersCuda::Find(
       cuda, clouds, max_points, grid.total(), op.max_voxels, slots,
-      [=] POLYOP_HD(int64_t i) {
+      [=] POLYOP_DEVICE(int64_t i) {
         int64_t in_cloud;
         const int64_t n = by_cloud.Split(i, &in_cloud);
         return in_cloud < num[n] ? grid.CellOf(from + i * components) : kNoCell;

@@ -55,7 +55,7 @@ Status VoxelGridCuda(const VoxelGrid&, const CudaContext& cuda, Tensor<const T, 
   Bounds* const parts = cuda.Allocate<Bounds>(dims * kParts);
   const T *from = pos.data(), *sizes = size.data(), *starts = start ? start->data() : nullptr,
           *ends = end ? end->data() : nullptr;
-  const auto widen = [] POLYOP_HD(const Bounds& a, const Bounds& b) {
+  const auto widen = [] POLYOP_DEVICE(const Bounds& a, const Bounds& b) {
     return Bounds{a.low < b.low ? a.low : b.low, a.high > b.high ? a.high : b.high};
   };
   constexpr int64_t kShared = kThreadsPerBlock * static_cast<int64_t>(sizeof(Bounds));

@@ -110,7 +110,11 @@ def test_formulas_in_double_precision(name: str) -> None:
     expect_equal(got, expected, 1e-9)
 
 
-@pytest.mark.parametrize("name", CASES)
+# PyTorch's own operator, which their formulas use, has no second derivative.
+WITHOUT_SECOND_DERIVATIVES = {"grid_sampler", "planar_grid_sampler", "rotate"}
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if operator_of(name) not in WITHOUT_SECOND_DERIVATIVES])
 def test_second_derivatives(name: str) -> None:
     """The gradient of a gradient penalty."""
 

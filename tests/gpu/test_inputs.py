@@ -117,18 +117,21 @@ def test_no_elements(node: Node) -> None:
 
 @pytest.mark.parametrize("node", GPU_CALLS, ids=name_of)
 def test_other_devices(node: Node) -> None:
-    """A CPU tensor among GPU tensors, or the reverse, is an error that names the operator and the input."""
+    """A CPU tensor among GPU tensors is an error that names the operator, the input and both devices."""
     operator, args, given = call_of(node)
     tensors = operator.flatten(args)
     present = [i for i, t in enumerate(tensors) if t is not None and not operator.inputs[operator.input_of(i)].value]
     for i in present[1:]:
         spec = operator.inputs[operator.input_of(i)]
         mixed = [t if t is None or j == i else t.cuda() for j, t in enumerate(tensors)]
-        with pytest.raises(
-            RuntimeError, match=f"polyop::{operator.name}: '{spec.name}.*': expected the device of the inputs before it"
-        ):
+        devices = "expected cuda:0, the device of the inputs before it, got cpu"
+        with pytest.raises(RuntimeError, match=f"polyop::{operator.name}: '{spec.name}.*': {devices}"):
             operator.overload(*operator.nest(mixed), **given)
     expect_usable()
+
+
+# On the GPU, a pixel that is not finite affects also samples in which its weight is 0.
+READS_PIXELS_OF_WEIGHT_0 = {"multi_level_rotated_roi_align", "riroi_align_rotated"}
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), 1e30, -1e30])
@@ -154,7 +157,8 @@ def test_extreme_values(node: Node, value: float) -> None:
         for ours, theirs in zip(got, expected, strict=True):
             assert ours.shape == theirs.shape or operator.name in FIND_SIZES
             if ours.shape == theirs.shape and theirs.is_floating_point():
-                assert torch.equal(ours.cpu().isnan(), theirs.isnan())
+                differ = ours.cpu().isfinite() != theirs.isfinite()
+                assert not differ.any() or operator.name in READS_PIXELS_OF_WEIGHT_0
     expect_usable()
 
 

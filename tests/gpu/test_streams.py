@@ -115,7 +115,8 @@ def test_the_device_of_the_tensors(not_run: Callable[[str], None]) -> None:
         expect_equal(got, as_tuple(operator.overload(*args, **given)))
     assert torch.cuda.current_device() == 0
     x, rois = torch.rand(1, 2, 8, 8), torch.tensor([[0, 1.0, 1, 5, 5]])
-    with pytest.raises(RuntimeError, match=r"polyop::roi_align: 'rois': expected the device of the inputs before it"):
+    expected = "polyop::roi_align: 'rois': expected cuda:0, the device of the inputs before it, got cuda:1"
+    with pytest.raises(RuntimeError, match=expected):
         polyop.roi_align(x.to("cuda:0"), rois.to("cuda:1"), (2, 2))
     leaf = x.to("cuda:1").requires_grad_()
     polyop.roi_align(leaf, rois.to("cuda:1"), (2, 2), 1.0, 2).sum().backward()

@@ -54,3 +54,25 @@ def test_half_precision_equals_the_cpu(node: Node, dtype: torch.dtype) -> None:
     got = as_tuple(operator.overload(*to_gpu(halves), **given))
     for ours, theirs in zip(got, expected, strict=True):
         expect_equal(ours, theirs, FORWARD_TOLERANCES[dtype])
+
+
+@pytest.mark.parametrize("node", GPU_CALLS, ids=name_of)
+def test_float64_equals_the_cpu(node: Node) -> None:
+    """The reference kernels compute it in host memory, for gradient checks."""
+    operator, args, given = call_of(node)
+    specs = operator.inputs
+    tensors = [
+        t.double() if t is not None and t.is_floating_point() and not specs[operator.input_of(i)].value else t
+        for i, t in enumerate(operator.flatten(args))
+    ]
+    nested = operator.nest(tensors)
+    try:
+        expected = as_tuple(operator.overload(*nested, **given))
+    except RuntimeError as error:
+        if "no kernel takes" not in str(error):
+            raise
+        return
+    got = as_tuple(operator.overload(*to_gpu(nested), **given))
+    for ours, theirs in zip(got, expected, strict=True):
+        assert ours.is_cuda
+        torch.testing.assert_close(ours.cpu(), theirs, rtol=1e-9, atol=1e-9, equal_nan=True)
