@@ -1,215 +1,336 @@
-"""Times every operator that has a rival on the GPU, at the sizes of bench/cases/, compared with the kernels of torch
-and torchvision.
+"""Times the CUDA kernels that people use most, compared with MMCV's, torchvision's and torch's. Results are compared
+first: a row says which ones differ, and no error ends the run. The cases are in bench/gpu_cases/.
 
-Times are CUDA events around many calls, interleaved with the rivals', minimum and median. Limits are measured on this
-GPU: the bandwidth of a copy, and torch's matrix product in the same type.
+Times are of CUDA events around single calls, interleaved with the rivals' calls. Before each call other data passes
+through the L2 cache, which also hides the time of the launch behind the GPU's own work. The column "replayed" is the
+time of a call in a CUDA graph of many, with warm caches: what small calls take without the launch. The limit is the
+time to move what must be moved at the speed of a copy, or of the multiplications at the speed of torch's product of
+matrices of the same type, whichever is longer.
+
+A CUDA error that ends a process costs only its row: the program continues in a new process.
+
+python bench/gpu.py [--only roi_align,nms] [--seconds 0.5] [--json REPORT.json] [--table TABLE.md]
+POLYOP_MMCV_SOURCE names a checkout of MMCV, whose kernels are compiled once (bench/gpu_rivals.py).
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import json
+import os
 import statistics
-from collections.abc import Callable, Iterator
+import sys
+import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
-import torch.nn.functional as F
-from rich.console import Console
-from rich.progress import track
-from rich.table import Table
+from gpu_cases import CASES, TOPICS, Case, Contest
+from gpu_cases.cases import Run, difference, flat
 
-import polyop
+from polyop import __version__
 
-try:
-    import torchvision
-except (ImportError, RuntimeError) as error:
-    torchvision = None
-    print(f"torchvision is not a rival here: {error}")
-
-Call = Callable[[], object]
-DEVICE = "cuda"
-
-
-@dataclass
-class Contest:
-    """An operator at one size, and its rivals."""
-
-    name: str
-    sizes: str
-    moved: float  # bytes that must be moved
-    ours: Call
-    rivals: dict[str, Call] = field(default_factory=dict)
-    flops: float = 0  # of matrix products
-    dtype: torch.dtype = torch.float32
+ROUNDS, WARM_UP = 30, 3
+TOLERANCES = {torch.float32: 2e-3, torch.float16: 5e-2}
+MANY = 20  # calls of a graph
+GRAPH_MS = 0.5  # slower calls do not need a graph
+STATE = "POLYOP_GPU_BENCH_STATE"  # a file with the rows of the processes before this one
 
 
 @dataclass
 class Row:
-    name: str
-    sizes: str
-    min_ms: float
-    median_ms: float
-    of_bandwidth: float
-    of_arithmetic: float
-    rivals: dict[str, float]
+    operator: str
+    title: str
+    dtype: str
+    min_ms: float | None = None
+    median_ms: float | None = None
+    replayed_ms: float | None = None
+    limit_ms: float | None = None
+    limited_by: str = ""
+    rivals: dict[str, tuple[float, float]] = field(default_factory=dict)  # minimum and median
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def of_limit(self) -> float | None:
+        return self.limit_ms / self.min_ms if self.limit_ms and self.min_ms else None
+
+    @property
+    def best_rival(self) -> str | None:
+        return min(self.rivals, key=lambda name: self.rivals[name][1]) if self.rivals else None
+
+
+@dataclass
+class Limits:
+    gb_s: float
+    gflop_s: dict[str, float]
+
+
+class Clock:
+    """Times calls on the GPU, or for a check of the cases on the CPU."""
+
+    def __init__(self, device: str) -> None:
+        self.on_gpu = device == "cuda"
+        self.other = torch.empty(256 << 20 if self.on_gpu else 1 << 20, dtype=torch.uint8, device=device)
+
+    def wait(self) -> None:
+        if self.on_gpu:
+            torch.cuda.synchronize()
+
+    def cold_ms(self, run: Run) -> float:
+        """Returns the time of a call whose data are not in the cache."""
+        self.other.zero_()
+        if not self.on_gpu:
+            start = time.perf_counter()
+            run()
+            return (time.perf_counter() - start) * 1e3
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begin.record()
+        run()
+        end.record()
+        end.synchronize()
+        return begin.elapsed_time(end)
+
+    def interleaved(self, runs: dict[str, Run], seconds: float) -> dict[str, list[float]]:
+        """Returns the milliseconds of each contender's calls. Slow contenders have fewer, but at least one."""
+        times: dict[str, list[float]] = {name: [] for name in runs}
+        spent = dict.fromkeys(runs, 0.0)
+        share = seconds / len(runs)
+        for number in range(WARM_UP + ROUNDS):
+            for name, run in runs.items():
+                if spent[name] > share and times[name]:
+                    continue
+                start = time.perf_counter()
+                took = self.cold_ms(run)
+                spent[name] += time.perf_counter() - start
+                if number >= WARM_UP or spent[name] > share:
+                    times[name].append(took)
+        return times
+
+    def replayed_ms(self, run: Run) -> float:
+        """Returns the time of a call in a graph. Requires: the call was run before."""
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            for _ in range(MANY):
+                run()
+        for _ in range(2):
+            graph.replay()
+        times = []
+        for _ in range(5):
+            begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            begin.record()
+            graph.replay()
+            end.record()
+            end.synchronize()
+            times.append(begin.elapsed_time(end) / MANY)
+        return min(times)
 
 
 def name_of(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-def random(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    return torch.randn(shape, device=DEVICE, dtype=dtype)
+def limits_of(clock: Clock) -> Limits:
+    """Measures the copy of 256 MiB and products of square matrices, which have the highest rate."""
+    side = 4096 if clock.on_gpu else 256
+    copy = min(clock.interleaved({"": clock.other.clone}, 0.3)[""])
+    products = {}
+    for dtype in TOLERANCES:
+        a, b = (torch.randn(side, side).to(dtype) for _ in range(2))
+        fastest = min(clock.interleaved({"": lambda a=a, b=b: a @ b}, 0.3)[""])
+        products[name_of(dtype)] = 2 * side**3 / fastest / 1e6
+    return Limits(2 * clock.other.nbytes / copy / 1e6, products)
 
 
-def boxes_of(count: int) -> torch.Tensor:
-    corner, size = torch.rand(count, 2, device=DEVICE) * 800, 16 + torch.rand(count, 2, device=DEVICE) * 300
-    return torch.cat([corner, corner + size], 1)
+def short(error: Exception) -> str:
+    return " ".join(str(error).split())[:160] or type(error).__name__
 
 
-def of_torchvision(name: str, call: Callable[[Any], object]) -> dict[str, Call]:
-    return {} if torchvision is None else {"torchvision": lambda: call(getattr(torchvision.ops, name))}
+def measured(case: Case, clock: Clock, limits: Limits, seconds: float) -> Row:
+    """Returns a row. Errors become its notes."""
+    row = Row(case.operator, case.title, name_of(case.dtype))
+    torch.manual_seed(0)
+    try:
+        contest = case.make()
+        result = contest.ours()
+        clock.wait()
+    except Exception as error:
+        row.notes.append(f"polyop: {short(error)}")
+        return row
+    runs: dict[str, Run] = {"polyop": contest.ours}
+    for name, run in contest.rivals.items():
+        try:
+            differs = (contest.same or difference)(result, run())
+            clock.wait()
+        except Exception as error:
+            row.notes.append(f"{name}: {short(error)}")
+            continue
+        if not differs <= TOLERANCES[case.dtype]:
+            row.notes.append(f"{name} differs by {differs:.2g}")
+        runs[name] = run
+    moved = sum(t.nbytes for t in [*contest.reads, *flat(result)])
+    del result
+    by_moving, by_products = moved / limits.gb_s / 1e6, contest.flops / limits.gflop_s[row.dtype] / 1e6
+    row.limit_ms, row.limited_by = max((by_moving, "memory"), (by_products, "products"))
+    try:
+        times = clock.interleaved(runs, seconds)
+    except Exception as error:
+        row.notes.append(f"timing: {short(error)}")
+        return row
+    ours = times.pop("polyop")
+    row.min_ms, row.median_ms = min(ours), statistics.median(ours)
+    row.rivals = {name: (min(took), statistics.median(took)) for name, took in times.items()}
+    return row
 
 
-def elementwise() -> Iterator[Contest]:
-    ops = torch.ops.polyop
-    line, small = random(64, 100000), random(8, 64, 128, 128)
-    yield Contest("my_add", "64 x 100000", 3 * line.nbytes, lambda: ops.my_add(line, line),
-                  {"torch": lambda: torch.add(line, line, alpha=2)})  # fmt: skip
-    yield Contest("cummax", "64 x 100000", 4 * line.nbytes, lambda: ops.cummax(line, dim=1),
-                  {"torch": lambda: torch.cummax(line, 1)})  # fmt: skip
-    scale = small[0, :, 0, 0].contiguous()
-    yield Contest("instance_norm", "8x64x128x128", 2 * small.nbytes, lambda: ops.instance_norm(small, scale, scale),
-                  {"torch": lambda: F.instance_norm(small, weight=scale, bias=scale)})  # fmt: skip
+def add_replayed(case: Case, row: Row, clock: Clock) -> None:
+    """Times a small call in a graph. It runs after all rows, because a failed capture may leave CUDA unusable."""
+    torch.manual_seed(0)
+    try:
+        contest: Contest = case.make()
+        for _ in range(2):
+            contest.ours()
+        clock.wait()
+        row.replayed_ms = clock.replayed_ms(contest.ours)
+    except Exception as error:
+        row.notes.append(f"graph: {short(error)}")
 
 
-def sampling() -> Iterator[Contest]:
-    x, boxes = random(1, 256, 200, 304), boxes_of(1000)
-    rois = torch.cat([torch.zeros(1000, 1, device=DEVICE), boxes], 1)
-    yield Contest("roi_align", "256x200x304, 1000 rois, 7x7", x.nbytes + 1000 * 256 * 49 * 4,
-                  lambda: polyop.roi_align(x, rois, 7, spatial_scale=0.25, sampling_ratio=2, aligned=True),
-                  of_torchvision("roi_align", lambda rival: rival(x, rois, 7, 0.25, 2, True)))  # fmt: skip
-    grid, image = torch.rand(1, 512, 512, 2, device=DEVICE) * 2 - 1, random(1, 64, 512, 512)
-    for mode in ("bilinear", "nearest", "bicubic"):
-        yield Contest(f"grid_sample {mode}", "64x512x512", 2 * image.nbytes + grid.nbytes,
-                      lambda mode=mode: polyop.grid_sample(image, grid, mode=mode, align_corners=False),
-                      {"torch": lambda mode=mode: F.grid_sample(
-                          image, grid, mode=mode, align_corners=False)})  # fmt: skip
+def usable() -> bool:
+    """Returns whether CUDA still works after an error."""
+    try:
+        torch.zeros(8, device="cuda").sum().item()
+        torch.cuda.synchronize()
+    except Exception:
+        return False
+    return True
 
 
-def deformable(dtype: torch.dtype) -> Iterator[Contest]:
-    kind = name_of(dtype)
-    features, weight = random(1, 256, 64, 64, dtype=dtype), random(256, 256, 3, 3, dtype=dtype) * 0.02
-    offset, mask = random(1, 18, 64, 64, dtype=dtype), torch.rand(1, 9, 64, 64, device=DEVICE, dtype=dtype)
-    yield Contest("modulated_deform_conv2d", f"256x64x64, 3x3, {kind}", 2 * features.nbytes + weight.nbytes,
-                  lambda: polyop.modulated_deform_conv2d(features, offset, mask, weight, padding=1),
-                  of_torchvision("deform_conv2d", lambda rival: rival(features, offset, weight, padding=1, mask=mask)),
-                  2 * weight.numel() * 64 * 64, dtype)  # fmt: skip
-    q = random(8, 900, 64, dtype=dtype)
-    yield Contest("scaled_dot_product_attention", f"8x900x64, {kind}", 4 * q.nbytes + 8 * 900 * 900 * q.itemsize,
-                  lambda: torch.ops.polyop.scaled_dot_product_attention(q, q, q, None),
-                  {"torch": lambda: torch.softmax(q @ q.mT / 8, -1) @ q}, 4 * 8 * 900 * 900 * 64, dtype)  # fmt: skip
-    sizes = [(100, 134), (50, 67), (25, 34), (13, 17)]
-    shapes, areas = torch.tensor(sizes, device=DEVICE), torch.tensor([h * w for h, w in sizes], device=DEVICE)
-    spatial, queries = int(areas.sum()), 900
-    value = random(1, spatial, 8, 32, dtype=dtype)
-    locations = torch.rand(1, queries, 8, 4, 4, 2, device=DEVICE, dtype=dtype)
-    weights = torch.softmax(random(1, queries, 8, 16, dtype=dtype), -1).unflatten(-1, (4, 4))
-    starts = areas.cumsum(0) - areas
-
-    def by_grid_sample() -> torch.Tensor:  # as transformers does without a kernel
-        grids = 2 * locations - 1
-        sampled = []
-        for level, part in enumerate(value.split([h * w for h, w in sizes], 1)):
-            height, width = sizes[level]
-            plane = part.flatten(2).transpose(1, 2).reshape(8, 32, height, width)
-            grid = grids[:, :, :, level].transpose(1, 2).flatten(0, 1)
-            sampled.append(F.grid_sample(plane, grid, align_corners=False))
-        weight_of = weights.transpose(1, 2).reshape(8, 1, queries, 16)
-        return (torch.stack(sampled, -2).flatten(-2) * weight_of).sum(-1).view(1, 256, queries).transpose(1, 2)
-
-    yield Contest("ms_deform_attn", f"900 queries, 4 levels, {kind}", value.nbytes + locations.nbytes + weights.nbytes,
-                  lambda: torch.ops.polyop.ms_deform_attn(value, shapes, starts, locations, weights),
-                  {"grid_sample": by_grid_sample}, dtype=dtype)  # fmt: skip
+def milliseconds(value: float | None) -> str:
+    return "" if value is None else f"{value:.3g}" if value < 100 else f"{value:.0f}"
 
 
-def searching() -> Iterator[Contest]:
-    boxes, scores = boxes_of(10000), torch.rand(10000, device=DEVICE)
-    few, few_scores = boxes[:1000].contiguous(), scores[:1000].contiguous()
-    yield Contest("nms", "10000 boxes", boxes.nbytes, lambda: polyop.nms(boxes, scores, iou_threshold=0.5),
-                  of_torchvision("nms", lambda rival: rival(boxes, scores, 0.5)))  # fmt: skip
-    yield Contest("soft_nms", "1000 boxes", few.nbytes, lambda: polyop.soft_nms(few, few_scores, iou_threshold=0.3))
-    points, ends = torch.rand(20000, 3, device=DEVICE), torch.tensor([20000], dtype=torch.int32, device=DEVICE)
-    yield Contest("knn_query", "20000 points, 16 nearest", points.nbytes, lambda: polyop.knn_query(16, points, ends),
-                  {"torch": lambda: torch.cdist(points, points).topk(16, largest=False)})  # fmt: skip
+def table_of(about: dict[str, Any], rows: list[Row]) -> str:
+    """Returns the table in Markdown."""
+    names = sorted({name for row in rows for name in row.rivals}, key=["MMCV", "torchvision", "torch"].index)
+    heads = ["operator", "call", "type", "min", "median", "replayed", "limit", "of limit", *names, "notes"]
+    rates = ", ".join(f"{gflops / 1e3:.0f} TFLOP/s in {name}" for name, gflops in about["products_gflop_s"].items())
+    lines = [
+        "# On a GPU", "",
+        f"{about['gpu']}, driver {about['driver']}, CUDA {about['cuda']}, torch {about['torch']}, polyop "
+        f"{about['polyop']}. Copies move {about['copy_gb_s']:.0f} GB/s; products of matrices run at {rates}.", "",
+        "Milliseconds. Rivals: the median, and in brackets how many times as long it takes as polyop's median. "
+        "[Performance](../../docs/performance.md#on-a-gpu) explains the columns.", "",
+        f"| {' | '.join(heads)} |", f"|{' --- |' * len(heads)}",
+    ]  # fmt: skip
+    for row in rows:
+        times = [milliseconds(t) for t in (row.min_ms, row.median_ms, row.replayed_ms, row.limit_ms)]
+        share = "" if row.of_limit is None else f"{row.of_limit:.0%} ({row.limited_by})"
+        rivals = []
+        for name in names:
+            median = row.rivals.get(name, (0.0, None))[1]
+            known = median is not None and row.median_ms
+            rivals.append(f"{milliseconds(median)} ({median / row.median_ms:.2f}x)" if known else "")
+        notes = "; ".join(row.notes).replace("|", "/")
+        lines.append(f"| {' | '.join([row.operator, row.title, row.dtype, *times, share, *rivals, notes])} |")
+    return "\n".join(lines) + "\n"
 
 
-def contests() -> Iterator[Contest]:
-    yield from elementwise()
-    yield from sampling()
-    for dtype in (torch.float32, torch.float16):
-        yield from deformable(dtype)
-    yield from searching()
+def driver() -> str:
+    version = Path("/sys/module/nvidia/version")
+    return version.read_text().strip() if version.exists() else "unknown"
 
 
-def time_ms(call: Call, rounds: int = 20) -> list[float]:
-    for _ in range(5):
-        call()
-    times = []
-    for _ in range(rounds):
-        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        begin.record()
-        for _ in range(5):
-            call()
-        end.record()
-        end.synchronize()
-        times.append(begin.elapsed_time(end) / 5)
-    return times
+def about_of(device: str, limits: Limits) -> dict[str, Any]:
+    gpu = torch.cuda.get_device_name() if device == "cuda" else "no GPU: a check of the cases"
+    return {
+        "gpu": gpu, "driver": driver(), "cuda": torch.version.cuda, "torch": torch.__version__, "polyop": __version__,
+        "copy_gb_s": limits.gb_s, "products_gflop_s": limits.gflop_s,
+    }  # fmt: skip
 
 
-def product_gflops(dtype: torch.dtype, side: int = 4096) -> float:
-    a, b = random(side, side, dtype=dtype), random(side, side, dtype=dtype)
-    return 2 * side**3 / min(time_ms(lambda: a @ b)) / 1e6
+def selected(words: str) -> list[Case]:
+    """Returns the cases whose operator or call contains one of the words; `=nms` is that operator alone."""
+    parts = [word for word in words.split(",") if word]
+
+    def matches(case: Case, word: str) -> bool:
+        return case.operator == word[1:] if word[0] == "=" else word in f"{case.operator} {case.title}"
+
+    return [case for case in CASES if not parts or any(matches(case, word) for word in parts)]
+
+
+class Report:
+    """The rows, written after each one, so that a run that is cut off leaves a report."""
+
+    def __init__(self, arguments: argparse.Namespace, about: dict[str, Any]) -> None:
+        self.arguments, self.about = arguments, about
+        self.state = Path(os.environ.get(STATE) or f"/tmp/polyop-gpu-bench-{os.getpid()}.json")
+        known = json.loads(self.state.read_text()) if STATE in os.environ and self.state.exists() else []
+        self.rows = [Row(**row) for row in known]
+        self.done = int(os.environ.get(STATE + "_GRAPHS", "0"))  # graphs that were tried
+
+    def write(self) -> None:
+        self.state.write_text(json.dumps([asdict(row) for row in self.rows]))
+        if self.arguments.json:
+            rows = [{**asdict(row), "of_limit": row.of_limit, "best_rival": row.best_rival} for row in self.rows]
+            self.arguments.json.write_text(json.dumps({**self.about, "rows": rows}, indent=2) + "\n")
+        if self.arguments.table:
+            self.arguments.table.write_text(table_of(self.about, self.rows))
+
+    def restart(self) -> None:
+        """Continues in a new process, because CUDA no longer works in this one."""
+        self.write()
+        os.environ[STATE], os.environ[STATE + "_GRAPHS"] = str(self.state), str(self.done)
+        sys.stdout.flush()
+        os.execv(sys.executable, [sys.executable, *sys.argv])
+
+
+def line_of(row: Row) -> str:
+    rivals = ", ".join(f"{ms / (row.median_ms or 1):.2f}x {name}" for name, (_, ms) in row.rivals.items())
+    share = "" if row.of_limit is None else f"{row.of_limit:.0%} of the limit"
+    parts = [f"{row.operator} {row.title} {row.dtype}: {milliseconds(row.median_ms)} ms", share, rivals, *row.notes]
+    return ", ".join(part for part in parts if part)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="words of operators and calls, separated by commas; =nms for one")
     parser.add_argument("--json", type=Path, help="a file for the report")
+    parser.add_argument("--table", type=Path, help="a file for the table in Markdown")
+    parser.add_argument("--seconds", type=float, default=0.4, help="time for a row, without its preparation")
+    parser.add_argument("--no-graphs", action="store_true", help="leave out the column of CUDA graphs")
+    parser.add_argument("--device", default="cuda", choices=["cuda", "cpu"], help="cpu: a check of the cases' calls")
     arguments = parser.parse_args()
-    if not torch.cuda.is_available():
+    if arguments.device == "cuda" and not torch.cuda.is_available():
         raise SystemExit("bench/gpu.py needs a GPU that torch sees")
-    torch.manual_seed(0)
     torch.backends.cuda.matmul.allow_tf32 = False
-    block = torch.empty(256 << 20, dtype=torch.uint8, device=DEVICE)
-    bandwidth = 2 * block.nbytes / min(time_ms(block.clone)) / 1e6  # GB/s
-    arithmetic = {dtype: product_gflops(dtype) for dtype in (torch.float32, torch.float16)}
-    rows = []
-    for contest in track(list(contests()), "measuring"):
-        times = time_ms(contest.ours)
-        rivals = {who: statistics.median(time_ms(call)) for who, call in contest.rivals.items()}
-        minimum = min(times)
-        of_bandwidth = contest.moved / minimum / 1e6 / bandwidth
-        of_arithmetic = contest.flops / minimum / 1e6 / arithmetic[contest.dtype]
-        rows.append(
-            Row(contest.name, contest.sizes, minimum, statistics.median(times), of_bandwidth, of_arithmetic, rivals)
-        )
-    limits = ", ".join(f"{gflops / 1e3:.0f} TFLOP/s in {name_of(d)}" for d, gflops in arithmetic.items())
-    title = f"{torch.cuda.get_device_name()}: copies at {bandwidth:.0f} GB/s, products at {limits}"
-    table = Table("operator", "sizes", "min", "median", "of copying", "of products", "speed-up", title=title)
-    for row in rows:
-        speedups = ", ".join(f"{ms / row.median_ms:.2f}x {who}" for who, ms in row.rivals.items())
-        products = f"{row.of_arithmetic:.0%}" if row.of_arithmetic > 0 else ""
-        times_of_row = (f"{row.min_ms:.3f} ms", f"{row.median_ms:.3f} ms")
-        table.add_row(row.name, row.sizes, *times_of_row, f"{row.of_bandwidth:.0%}", products, speedups)
-    Console().print(table)
-    if arguments.json:
-        limits_of = {name_of(d): gflops for d, gflops in arithmetic.items()}
-        about = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "bandwidth_gb_s": bandwidth}
-        report = {**about, "products_gflop_s": limits_of, "rows": [asdict(row) for row in rows]}
-        arguments.json.write_text(json.dumps(report, indent=2) + "\n")
+    torch.set_default_device(arguments.device)
+    clock = Clock(arguments.device)
+    limits = limits_of(clock)
+    report = Report(arguments, about_of(arguments.device, limits))
+    cases = selected(arguments.only)
+    start = time.perf_counter()
+    for case in cases[len(report.rows) :]:
+        row = measured(case, clock, limits, arguments.seconds)
+        print(line_of(row), flush=True)
+        report.rows.append(row)
+        report.write()
+        gc.collect()
+        if clock.on_gpu and not usable():
+            report.restart()
+    for number, (case, row) in enumerate(zip(cases, report.rows, strict=True)):
+        small = row.median_ms is not None and row.median_ms < GRAPH_MS
+        if arguments.no_graphs or not clock.on_gpu or not case.capturable or not small or number < report.done:
+            continue
+        report.done = number + 1
+        add_replayed(case, row, clock)
+        report.write()
+        if not usable():
+            report.restart()
+    report.write()
+    report.state.unlink(missing_ok=True)
+    print(f"{len(report.rows)} rows of {len(TOPICS)} topics in {time.perf_counter() - start:.0f} s")
 
 
 if __name__ == "__main__":

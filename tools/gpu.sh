@@ -52,7 +52,7 @@ run_python() {
   "$PYTHON" -m pytest -q -rs -p no:cacheprovider "${options[@]}" tests/gpu
 }
 
-run_bench() { "$PYTHON" bench/gpu.py --json "$ROOT/gpu-report.json"; }
+run_bench() { "$PYTHON" bench/gpu.py --json "$ROOT/gpu-report.json" --table "$ROOT/gpu-report.md"; }
 
 # Runs the C++ test program $2 under compute-sanitizer's tool $1. Its output goes to a separate log.
 sanitize() {
