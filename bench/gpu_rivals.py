@@ -122,7 +122,7 @@ def compile_mmcv(csrc: Path, folder: Path) -> Path:
             run(cuda / "bin" / "nvcc", "-c", path, "-o", part, *flags, *device, "-Xcompiler=-fPIC")
         else:
             run("g++", "-c", path, "-o", part, *flags, "-fPIC")
-        if name == "dispatch.cpp":  # refers to all kernels, most of which are not compiled
+            # They refer to all kernels, and to loops for the CPU, most of which are not compiled.
             run("objcopy", "--weaken", part)
         part.replace(to)
         library.unlink(missing_ok=True)

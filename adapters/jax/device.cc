@@ -10,7 +10,7 @@ namespace polyop::jax {
 namespace {
 
 // The largest alignment that XLA lets a handler request.
-constexpr size_t kXlaAlignment = 64;
+constexpr size_t kXlaAlignment = 16;
 
 }  // namespace
 

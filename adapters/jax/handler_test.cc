@@ -42,7 +42,7 @@ XLA_FFI_Error* GetStream(XLA_FFI_Stream_Get_Args* args) {
 }
 XLA_FFI_Error* AllocateMemory(XLA_FFI_DeviceMemory_Allocate_Args* args) {
   if (args->ctx->out_of_memory) return new XLA_FFI_Error{"no memory"};
-  if (args->alignment > 64) return new XLA_FFI_Error{"unsupported alignment"};  // as XLA does
+  if (args->alignment > 16) return new XLA_FFI_Error{"unsupported alignment"};  // as XLA does
   args->data = args->ctx->gpu->Allocate(args->size);
   ++args->ctx->blocks;
   return nullptr;

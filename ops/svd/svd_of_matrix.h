@@ -88,7 +88,7 @@ struct MatricesToDecompose {
   static constexpr double kMinLength = 0x1p-900;
 
   /// The largest cosine between two vectors that count as orthogonal.
-  double Tolerance() const {
+  POLYOP_HD double Tolerance() const {
     const double epsilon = std::is_same_v<T, float> ? 0x1p-42 : std::numeric_limits<double>::epsilon();
     return epsilon * (4 + std::sqrt(static_cast<double>(longer)));
   }
@@ -113,18 +113,12 @@ struct MatricesToDecompose {
   }
 
   template <class Vectors = linalg::PlainVectors>
-  void Decompose(int64_t n, double* work) const {
-    if (!TryDecompose<Vectors>(n, work)) Fail(n);
-  }
-
-  /// Returns false, and stores nothing, if an element of the matrix is not finite.
-  template <class Vectors = linalg::PlainVectors>
-  POLYOP_HD bool TryDecompose(int64_t n, double* work) const {
+  POLYOP_HD void Decompose(int64_t n, double* work) const {
     const Parts parts = PartsOf(work);
     double *const given = parts.given, *const rotated = parts.rotated, *const rotations = parts.rotations,
                   *const gram = parts.gram;
     const double scale = Read(n, given);
-    if (!(scale > 0)) return false;
+    if (!(scale > 0)) return Fail(n);
     // The eigenvectors of the products of all vectors make them nearly orthogonal.
     for (int64_t k = 0; k < shorter; ++k) {
       for (int64_t j = 0; j <= k; ++j) {
@@ -143,7 +137,6 @@ struct MatricesToDecompose {
     }
     Orthogonalize<Vectors>(rotated, shorter, longer, rotations, Tolerance(), parts.lengths);
     Store(n, scale, parts);
-    return true;
   }
 
   /// Reads a matrix and scales its largest element to [0.5, 1). Returns the factor; NaN if an element is not finite.
@@ -224,7 +217,7 @@ struct MatricesToDecompose {
     }
   }
 
-  void Fail(int64_t n) const {
+  POLYOP_HD void Fail(int64_t n) const {
     for (int64_t k = 0; k < shorter; ++k) s[n * shorter + k] = static_cast<T>(NAN);
     if (!with_vectors) return;
     const int64_t in_u = rows * (full ? rows : shorter), in_vh = columns * (full ? columns : shorter);
