@@ -14,8 +14,8 @@ set(CMAKE_CUDA_VISIBILITY_PRESET hidden)
 if(CCACHE_PROGRAM AND NOT CMAKE_CUDA_COMPILER_LAUNCHER)
   set(CMAKE_CUDA_COMPILER_LAUNCHER "${CCACHE_PROGRAM}")
 endif()
-# As on the CPU, multiplications and additions are fused only explicitly. A kernel that calls a function of the CPU is an
-# error: nvcc only warns, and the kernel jumps anywhere.
+# As on the CPU, multiplications and additions are fused only explicitly. A kernel that calls a function of the CPU is
+# an error: nvcc only warns, and the kernel jumps anywhere.
 string(APPEND CMAKE_CUDA_FLAGS
   " --expt-relaxed-constexpr --extended-lambda --fmad=false -Werror cross-execution-space-call")
 # The runtime is linked statically and loads the driver on first use, so the libraries load without a driver.
