@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# test_windows.sh   compiles the libraries, the program and C++ tests for Windows and tests them under wine: the imports
-# and exports of the DLLs, every node in an old and the newest ONNX Runtime against this machine's results, the
-# registration of all operators in PyTorch, the commands of the program, and the C++ tests of core, kernels, families
-# and operators. POLYOP_OPS selects the operators (default: all; without their C++ tests, which would take hours).
+# test_windows.sh   compiles the libraries, the program and C++ tests for Windows and tests them under wine: the
+# imports and exports of the DLLs, every node in an old and the newest ONNX Runtime against this machine's results,
+# the registration of all operators in an old and the newest PyTorch, the commands of the program, and the C++ tests
+# of core, kernels, families and operators. POLYOP_OPS selects the operators (default: all; without their C++ tests,
+# which would take hours).
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 accept 0 -- "$@"
 export POLYOP_OPS="${POLYOP_OPS:-all}"
@@ -28,7 +29,7 @@ configure() {
     -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON
 }
 compile_runners() {
-  local torch="$DEPS/windows/torch/torch" zig="build/portable/windows/zig"
+  local torch="$DEPS/windows/torch-newest/torch" zig="build/portable/windows/zig"
   "$zig/zig-rc" /fo "$TREE/program.res" platform/windows/program.rc &&
     "$zig/zig-c++" -std=c++20 -I. -DORT_API_MANUAL_INIT "-D_Return_type_success_(x)=" -isystem "$DEPS/onnxruntime/include" \
       tests/windows/run_models.cc platform/windows/library.cc "$TREE/program.res" -o "$TREE/bin/run_models.exe" &&

@@ -118,10 +118,11 @@ def test_results_equal_those_of_linux(folder: Path, number: int) -> None:
 # ---- PyTorch ---------------------------------------------------------------------------------------------------------
 
 
-def test_all_operators_register_in_pytorch_and_errors_arrive(prefix: Path) -> None:
+@pytest.mark.parametrize("version", ["old", "newest"])
+def test_all_operators_register_in_pytorch_and_errors_arrive(prefix: Path, version: str) -> None:
     if OPERATORS != ["all"] and "roi_align" not in OPERATORS:
         pytest.fail("the program calls roi_align: add it to POLYOP_OPS")
-    libraries = DLLS / "torch" / "torch" / "lib"
+    libraries = DLLS / f"torch-{version}" / "torch" / "lib"
     out = by_wine(prefix, "run_torch.exe", TREE / "polyop_torch.dll", path=libraries)
     assert out.split() == ["1", "1", "1", "1", "0", "1"]
 
