@@ -42,7 +42,7 @@ FAMILIES = {
         "qkv_attention neighborhood_attention inverse"
     ),
     "Scans, maxima and normalisation": (
-        "corner_pool cummax cummin instance_norm psa_mask selective_scan causal_conv1d"
+        "corner_pool cummax cummin cumulative instance_norm psa_mask selective_scan causal_conv1d"
     ),
     "Gather and scatter": "scatter_nd gather_topk segment_csr embedding_bag custom_unique argsort",
     "Bird's-eye view": "bev_pool bev_pool_volume quick_cumsum pillar_scatter",

@@ -22,6 +22,19 @@ def cumulative(name: str, dim: int) -> Case:
     return Case(name, f"64x512x512, dim {dim}", make)
 
 
+def running(name: str, dim: int) -> Case:
+    def make(threads: int) -> Contest:
+        x = normal(0, 64, 512, 512)
+        ours = session(f"polyop::{name}", {"x": x}, threads, attributes={"axis": dim})
+        tx, function = torch.from_numpy(x), getattr(torch, name.lower())
+        out = torch.empty_like(tx)
+        return Contest(
+            ours, {f"torch {name.lower()} (out=)": with_torch(lambda: function(tx, dim, out=out))}, bytes_of(x) * 2
+        )
+
+    return Case("cumulative", f"{name}, 64x512x512, dim {dim}", make)
+
+
 def corner_pool(mode: int) -> Case:
     def make(threads: int) -> Contest:
         x = normal(0, 1, 128, 256, 256)
@@ -149,6 +162,8 @@ def psa_mask(kind: int) -> Case:
 
 CASES = [
     *(cumulative(name, dim) for name in ("cummax", "cummin") for dim in range(3)),
+    *(running("CumSum", dim) for dim in range(3)),
+    running("CumProd", 2),
     *(corner_pool(mode) for mode in range(4)),
     instance_norm(),
     scatter_nd(),

@@ -162,6 +162,7 @@ CASES = [
     pixels("carafe", masks),
     pixels("corner_pool", lambda n: call("corner_pool", image(n), mode="top")),
     pixels("cummax", lambda n: call("cummax", image(n), dim=3)),
+    pixels("cumulative", lambda n: call("cumulative", image(n), axis=3)),
     pixels("instance_norm", lambda n: call("instance_norm", image(n), normal(4), normal(4))),
     pixels("my_add", lambda n: call("my_add", image(n), image(n))),
     pixels("dcn_v3", lambda n: last_channels("dcn_v3", n)),

@@ -1,8 +1,7 @@
 #pragma once
 
-#include <algorithm>
-
 #include "core/operator.h"
+#include "families/scan/scan_extents.h"
 
 namespace polyop {
 
@@ -33,27 +32,7 @@ struct CumMax {
       .differences = "MMCV's operator for ONNX Runtime skips NaN.",
   };
 
-  Status CheckInputs(std::span<const AnyTensor> inputs) const {
-    const Shape& input = inputs[0].shape;
-    const int64_t rank = std::max(input.rank(), 1);  // a scalar has dimension 0, as in PyTorch
-    if (dim >= -rank && dim < rank) return Status::Ok();
-    return InvalidArgument("attribute 'dim': expected a value in [", -rank, ", ", rank, ") for 'input' of shape ",
-                           ToString(input), ", got ", dim);
-  }
-};
-
-/// The number of elements before, along and after the scanned dimension.
-struct ScanExtents {
-  int64_t outer = 1, length = 1, inner = 1;
-
-  static ScanExtents Of(const CumMax& op, const Shape& input) {
-    ScanExtents extents;
-    const int64_t dim = op.dim < 0 ? op.dim + std::max(input.rank(), 1) : op.dim;
-    for (int d = 0; d < input.rank(); ++d) {
-      (d < dim ? extents.outer : d > dim ? extents.inner : extents.length) *= input[d];
-    }
-    return extents;
-  }
+  Status CheckInputs(std::span<const AnyTensor> inputs) const { return CheckScanDim("dim", dim, inputs[0].shape); }
 };
 
 }  // namespace polyop

@@ -104,7 +104,7 @@ Status CumMaxBackwardCpu(const CumMaxBackward& op, const Context& context, Tenso
   constexpr int64_t kScratchBytes = 64 << 20;
   constexpr bool kF32 = std::is_same_v<T, float>;
   constexpr int64_t kColumns = kStrip<T>;
-  const ScanExtents e = ScanExtents::Of(op, input.shape());
+  const ScanExtents e = ScanExtents::Of(op.dim, input.shape());
   if (input.size() == 0) return Status::Ok();
   const int64_t strips = (e.inner + kColumns - 1) / kColumns, size = kF32 ? 0 : e.length * std::min(e.inner, kColumns);
   const int64_t bytes = std::max<int64_t>(size * static_cast<int64_t>(sizeof(float)), 1);

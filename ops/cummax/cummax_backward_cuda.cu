@@ -25,7 +25,7 @@ template <class T>
 Status CumMaxBackwardCuda(const CumMaxBackward& op, const CudaContext& cuda, Tensor<const T, kAnyRank> grad_values,
                           Tensor<const T, kAnyRank> input, Tensor<const int64_t, kAnyRank> indices,
                           Tensor<T, kAnyRank> grad_input) {
-  const ScanExtents extents = ScanExtents::Of(op, input.shape());
+  const ScanExtents extents = ScanExtents::Of(op.dim, input.shape());
   const T* const grads = grad_values.data();
   const int64_t* const index = indices.data();
   return SumAtomically(

@@ -9,7 +9,7 @@ namespace {
 Status CumMaxBackwardReference(const CumMaxBackward& op, const Context& context,
                                Tensor<const double, kAnyRank> grad_values, Tensor<const double, kAnyRank> input,
                                Tensor<const int64_t, kAnyRank> indices, Tensor<double, kAnyRank> grad_input) {
-  const ScanExtents e = ScanExtents::Of(op, input.shape());
+  const ScanExtents e = ScanExtents::Of(op.dim, input.shape());
   if (input.size() == 0) return Status::Ok();
   POLYOP_RETURN_IF_ERROR(
       CheckIndices(context, "indices", indices.data(), indices.size(), e.length, "an element of the dimension"));

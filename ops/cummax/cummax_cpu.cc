@@ -141,7 +141,7 @@ void Scan(const Context& context, const T* input, const ScanExtents& e, T* value
 template <class T>
 Status CumMaxCpu(const CumMax& op, const Context& context, Tensor<const T, kAnyRank> input, Tensor<T, kAnyRank> values,
                  Tensor<int64_t, kAnyRank> indices) {
-  const ScanExtents extents = ScanExtents::Of(op, input.shape());
+  const ScanExtents extents = ScanExtents::Of(op.dim, input.shape());
   if (op.mode == CumMax::Mode::kMin) {
     Scan<true>(context, input.data(), extents, values.data(), indices.data());
   } else {

@@ -42,7 +42,7 @@ Status Scan(const CudaContext& cuda, const Lines& lines, const T* from, T* value
 template <class T>
 Status CumMaxCuda(const CumMax& op, const CudaContext& cuda, Tensor<const T, kAnyRank> input,
                   Tensor<T, kAnyRank> values, Tensor<int64_t, kAnyRank> indices) {
-  const ScanExtents extents = ScanExtents::Of(op, input.shape());
+  const ScanExtents extents = ScanExtents::Of(op.dim, input.shape());
   const Lines lines{extents.outer, extents.length, extents.inner};
   return op.mode == CumMax::Mode::kMin ? Scan<true>(cuda, lines, input.data(), values.data(), indices.data())
                                        : Scan<false>(cuda, lines, input.data(), values.data(), indices.data());

@@ -69,7 +69,8 @@ def all_arguments(function: Function) -> tuple[int, ...]:
 def test_grad_equals_backward(name: str) -> None:
     function = Function(name)
     got = torch.func.grad(function.loss, all_arguments(function))(*function.inputs)
-    torch.testing.assert_close(got, function.gradients(), rtol=0, atol=0)
+    tolerance = 1e-6 if name == "cumulative-products" else 0  # torch.cumprod has two, and one cannot be differentiated
+    torch.testing.assert_close(got, function.gradients(), rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("name", [name for name in SOME if name not in NO_FORWARD_DERIVATIVES])

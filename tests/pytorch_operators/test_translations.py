@@ -109,6 +109,11 @@ EDGES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "cumprod of one": (lambda x: x.cumprod(1), (_random(3, 1),)),
     "cumprod of columns": (lambda x: x.cumprod(-2), (_random(2, 11, 3),)),
     "cumprod of integers": (lambda x: x.cumprod(0), (torch.tensor([[2, 3], [-1, 5], [7, 1]]),)),
+    "cumprod of types": (
+        lambda x: (x.cumprod(0, dtype=torch.int8), x.cumprod(0, dtype=torch.float64), (x > 1).cumprod(0)),
+        (torch.tensor([3, 7, 11, 13]),)),
+    "cumprod of complex numbers and of a scalar": (
+        lambda x: (_complex(x).cumprod(1).imag, x[0, 0].cumprod(0)), (_random(3, 5),)),
     "cumprod with 0 and infinity": (lambda x: x.cumprod(0), (t([2.0, INF, -1, 0, 3, NAN, 1]),)),
     "cummax with NaN": (lambda x: x.cummax(0), (t([1.0, NAN, 3, 2]),)),
     "cummin of float64": (lambda x: x.cummin(0), (t([3.0, 1, NAN, 2], dtype=torch.float64),)),

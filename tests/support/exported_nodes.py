@@ -200,6 +200,8 @@ NODES = [
     *(Node("polyop::ScatterReduce", [f(3, 4), np.array([3, 0], np.int32), f(3, 2)], [(F32, (3, 4))],
            {"axis": 1, "reduction": how, "include_self": included})
       for how, included in (("mean", 0), ("mean", 1), ("mul", 0), ("min", 0), ("add", 1))),
+    *(Node(f"polyop::{name}", [f(3, 4, 5)], [(F32, (3, 4, 5))], {"axis": axis, "exclusive": exclusive, "reverse": reverse})
+      for name, axis, exclusive, reverse in (("CumSum", 1, 0, 0), ("CumSum", -1, 1, 1), ("CumProd", 0, 0, 1), ("CumProd", 2, 1, 0))),
     Node("polyop::RandomDistribution", [np.array([1, 2], I64), f(2, 3)], [(F32, (2, 3))], {"distribution": "gamma"}),
     *(Node("polyop::SpecialBinary", [f(2, 3), f(2, 3) + 0.1], [(F32, (2, 3))], {"function": "elementary", "variant": i})
       for i in range(4)),

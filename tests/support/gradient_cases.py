@@ -79,6 +79,8 @@ CASES: dict[str, Case] = {
     ),
     "corner_pool": ({"mode": "left"}, [plain(2, 2, 4, 3)]),
     "cummax": ({"dim": 1}, [plain(3, 4, 5)]),
+    "cumulative": ({"axis": 1, "exclusive": 1}, [plain(3, 4, 5)]),
+    "cumulative-products": ({"axis": 1, "mode": "prod", "reverse": 1}, [plain(3, 4, 5)]),
     "ms_deform_attn": (
         {},
         [plain(2, 26, 2, 3), torch.tensor([[4, 5], [2, 3]]), torch.tensor([0, 20]), plain(2, 3, 2, 2, 2, 2),

@@ -36,6 +36,12 @@ EDGES = [
          {"groups": 6}),
     Node("mmcv::cummax", [np.array([[1, np.nan, 3], [-np.inf, -np.inf, 2], [4, 4, 4]], F32)], [(F32, (3, 3)), (I64, (3, 3))], {"dim": 1}),
     Node("mmcv::cummin", [np.array([2, 1, 1, 5], F32)], [(F32, (4,)), (I64, (4,))], {"dim": 0}),
+    *(Node("polyop::CumProd", [x], [(F32, x.shape)], {"axis": 1, "exclusive": 1, "reverse": 1})
+      for x in (EMPTY((2, 0, 3), F32), EMPTY((0, 4), F32))),
+    Node("polyop::CumProd", [np.array([1, 0, np.inf, 2, np.nan], F32)], [(F32, (5,))]),
+    Node("polyop::CumSum", [np.arange(-5, 5, dtype=I64)], [(I64, (10,))], {"exclusive": 1}),
+    Node("polyop::CumSum", [EMPTY((3, 0), F32)], [(F32, (3, 0))]),
+    Node("polyop::CumProd", [np.array(3, F32)], [(F32, ())], {"exclusive": 1}),
     Node("mmcv::MMCVCornerPool", [f(1, 1, 1, 9)], [(F32, (1, 1, 1, 9))], {"mode": 2}),
     Node("mmcv::NonMaxSuppression", [boxes(40), np.round(f(40), 1)], [(I64, None)], {"iou_threshold": 0.2, "offset": 1}),
     Node("mmcv::NonMaxSuppression", [boxes(2, 20), f(2, 3, 20)], [(np.int32, (120, 3))],

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from polyop._aten.table import decomposes
 
-aten = torch.ops.aten
 _SCANNED = frozenset((torch.float32, torch.float16, torch.bfloat16, torch.int32, torch.int64))
+_MULTIPLIED = _SCANNED | {torch.float64}
 # A scan of n elements has log2(n) steps. Where n is only known when the file runs, there are as many steps as an index
 # of 31 bits can need; a step that reaches beyond the beginning changes nothing.
 _MAX_STEPS = 31
@@ -33,21 +33,15 @@ def scan(parts: tuple[Tensor, ...], dim: int, combine: Callable[..., tuple[Tenso
     return parts
 
 
-@decomposes("aten::cumprod")
+@decomposes("aten::cumprod", nodes=("cumulative",))
 def cumprod(self: Tensor, dim: int, *, dtype: torch.dtype | None = None) -> Any:
     if dtype is None:
         dtype = self.dtype if self.dtype.is_floating_point or self.dtype.is_complex else torch.int64
-    self = self.to(dtype)
-    if self.dim() == 0:
-        return self.clone()
-    size = self.shape[dim]
-    if not isinstance(size, int) or dtype.is_complex:
-        return scan((self,), dim, lambda a, b: (a * b,))[0]
-    # Moved by a pad, which copies whole lines: gathered elements take seven times as long.
-    before = [0, 0] * (self.dim() - 1 - dim % self.dim())
-    for step in range(max(0, size - 1).bit_length()):
-        self = self * aten.constant_pad_nd(self, [*before, 1 << step, -(1 << step)], 1)
-    return self
+    if dtype.is_complex:
+        self = self.to(dtype)
+        return self.clone() if self.dim() == 0 else scan((self,), dim, lambda a, b: (a * b,))[0]
+    wide = self.to(dtype if dtype in _MULTIPLIED else torch.int64)  # of which smaller integers are the last bits
+    return torch.ops.polyop.cumulative.default(wide, axis=dim, mode="prod").to(dtype)
 
 
 def _greater_or_nan(earlier: Tensor, i: Tensor, later: Tensor, j: Tensor) -> tuple[Tensor, Tensor]:
