@@ -162,6 +162,18 @@ EDGES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
         (t([1, 3, 2, 0, 1]), t([0, 1, 4]), _random(4, 3).double())),
     "unique_consecutive": (
         lambda x: torch.unique_consecutive(x, return_inverse=True, return_counts=True), (t([1.0, 1, 2, 1, 1]),)),
+    "unique_consecutive without counts": (torch.unique_consecutive, (t([3, 3, 1, 2, 2, 3]),)),
+    "masks of all elements": (
+        lambda x, m: (x[x > 0], torch.masked_select(x, m[:, :1]), x[m[:, 0]]),
+        (_random(3, 4), t([[True, False, True, True], [False] * 4, [True] * 4]))),
+    "a mask of complex numbers": (lambda x: torch.view_as_real(_complex(x).masked_select(x > 0)), (_random(3, 4),)),
+    "masked_scatter": (
+        lambda x, m, s: (x.masked_scatter(m, s), x.masked_scatter(x > 9, s[:1, :1]), x.masked_scatter(m[:1], s)),
+        (_random(3, 4), t([[False, False, True, True], [False] * 4, [True] * 4]), _random(5, 4))),
+    "pdist of equal and of distant rows": (
+        lambda x: (torch.pdist(x), torch.pdist(x.double()), torch.pdist(x, 1.0)),
+        (torch.cat([_random(4, 5), _random(4, 5)[:1], 1e15 * torch.ones(1, 5)]),)),
+    "pdist with NaN": (torch.pdist, (t([[1.0, 2], [NAN, 3], [4, 6]]),)),
     "adaptive_max_pool2d": (
         lambda x: F.adaptive_max_pool2d(x, (3, 4), return_indices=True), (_random(2, 3, 7, 9),)),
     "max_unpool2d": (

@@ -195,7 +195,7 @@ def unique_consecutive(
     inverse = (begins.to(torch.int64).cumsum(0) - 1).reshape(self.shape) if return_inverse else none
     end = torch.full([1], flat.shape[0], dtype=torch.int64, device=self.device)
     counts = torch.cat([at[1:], end]) - at if return_counts else none
-    return flat.index_select(0, at), inverse, counts
+    return torch.gather(flat, 0, at), inverse, counts
 
 
 @decomposes("aten::roll", when="shifts that are sizes")

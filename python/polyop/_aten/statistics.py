@@ -254,4 +254,13 @@ def pdist(self: Tensor, p: float = 2) -> Any:
     corner = rows - 0.5
     first = torch.floor(corner - torch.sqrt(corner * corner - 2 * pair.to(torch.float64))).to(torch.int64)
     second = pair + first + 1 - torch.div(first * (2 * rows - first - 1), 2, rounding_mode="floor")
+    if p == 2 and self.dtype == torch.float32:
+        # The squared distance of a and b is a a - 2 a b + b b, in double precision. All of them are from the same
+        # product, so that equal rows have distance 0.
+        wide = self.to(torch.float64)
+        products = (wide @ (wide * -2).mT).reshape(-1)
+        squares = torch.gather(products, 0, torch.arange(rows, device=self.device) * (rows + 1)) / -2
+        sums = (squares.unsqueeze(1) + squares.unsqueeze(0)).reshape(-1)
+        found = torch.gather(sums + products, 0, first * rows + second)
+        return torch.where(found < 0, 0.0, found).sqrt().to(torch.float32)
     return _norm(self.index_select(0, first) - self.index_select(0, second), p)
