@@ -80,6 +80,7 @@ TEST(FurthestPointSampling, LargeClouds) {
     holes.set(i, i == 3 * 2300 + 2000 ? 1.0 : NAN);  // a cloud with one finite point
   ExpectMatchesReference(Sample(90), {holes});
   ExpectMatchesReference(Sample(3000), {Clouds(DType::kBF16, 1, 2100, rng)});
+  ExpectMatchesReference(Sample(9), {Lattice(Clouds(DType::kF32, 2, 17003, rng))});
 }
 
 TEST(FurthestPointSampling, AttributeAliases) {

@@ -10,8 +10,9 @@ struct DistanceRows {
   int64_t points;
 
   POLYOP_HD float Initial(int64_t, int64_t) const { return INFINITY; }
-  POLYOP_HD float Distance(int64_t cloud, int64_t last, int64_t i) const {
-    return ToFloat(dist[(cloud * points + last) * points + i]);
+  POLYOP_HD const T* Center(int64_t cloud, int32_t last) const { return dist + (cloud * points + last) * points; }
+  POLYOP_HD void Distances(const T* row, int32_t i, float* to) const {
+    for (int e = 0; e < kFarthestPoints; ++e) to[e] = i + e < points ? ToFloat(row[i + e]) : 0;
   }
 };
 
