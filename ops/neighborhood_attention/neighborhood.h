@@ -16,22 +16,26 @@ struct NeighborRange {
   int64_t first = 0, step = 1, count = 1;
 
   /// Requires: the position is one of them.
-  POLYOP_HD int64_t IndexOf(int64_t position) const { return (position - first) / step; }
+  POLYOP_HD int64_t IndexOf(int64_t position) const { return step == 1 ? position - first : (position - first) / step; }
 };
 
 struct NeighborAxis {
   int64_t extent = 1, kernel = 1, dilation = 1;
   bool causal = false;
 
+  /// Returns the number of positions that differ from position `group` < dilation by multiples of the dilation.
+  POLYOP_HD int64_t PositionsOf(int64_t group) const {
+    return dilation == 1 ? extent : (extent - group + dilation - 1) / dilation;
+  }
   /// Requires: kernel * dilation <= extent.
   POLYOP_HD NeighborRange At(int64_t position) const {
-    const int64_t group = position % dilation, i = position / dilation;
+    const int64_t i = dilation == 1 ? position : position / dilation, group = position - i * dilation;
     int64_t start = i - kernel + 1, count = kernel;
     if (causal) {
       start = start < 0 ? 0 : start;
       count = i - start + 1;
     } else {
-      const int64_t last = (extent - group + dilation - 1) / dilation - kernel;
+      const int64_t last = PositionsOf(group) - kernel;
       start = i - kernel / 2;
       start = start < 0 ? 0 : start > last ? last : start;
     }
@@ -40,8 +44,8 @@ struct NeighborAxis {
 
   /// Returns the positions whose windows contain a position. Requires: kernel * dilation <= extent.
   POLYOP_HD NeighborRange Around(int64_t position) const {
-    const int64_t group = position % dilation, i = position / dilation;
-    const int64_t positions = (extent - group + dilation - 1) / dilation;
+    const int64_t i = dilation == 1 ? position : position / dilation, group = position - i * dilation;
+    const int64_t positions = PositionsOf(group);
     int64_t first = i, last = i + kernel - 1;
     if (!causal) {  // windows at the ends are moved inside
       first = i < kernel ? 0 : i - kernel + kernel / 2 + 1;
@@ -49,6 +53,30 @@ struct NeighborAxis {
     }
     last = last < positions ? last : positions - 1;
     return {first * dilation + group, dilation, last - first + 1};
+  }
+};
+
+/// The positions of a window, or the positions whose windows contain a position.
+struct NeighborWindow {
+  NeighborRange plane, row, column;
+  int64_t rows = 1, columns = 1;  // extents of the last two axes
+
+  POLYOP_HD int64_t count() const { return plane.count * row.count * column.count; }
+  /// Sets the position along each axis of the window's position `number`.
+  POLYOP_HD void AxesOf(uint32_t number, int64_t (&axes)[3]) const {
+    const auto row_count = static_cast<uint32_t>(row.count), column_count = static_cast<uint32_t>(column.count);
+    const uint32_t line = number / column_count;
+    axes[0] = plane.first + line / row_count * plane.step;
+    axes[1] = row.first + line % row_count * row.step;
+    axes[2] = column.first + number % column_count * column.step;
+  }
+  POLYOP_HD int64_t PositionOf(const int64_t (&axes)[3]) const {
+    return (axes[0] * rows + axes[1]) * columns + axes[2];
+  }
+  POLYOP_HD int64_t PositionOf(uint32_t number) const {
+    int64_t axes[3];
+    AxesOf(number, axes);
+    return PositionOf(axes);
   }
 };
 
@@ -88,6 +116,35 @@ struct Neighborhood {
 
   POLYOP_HD int64_t positions() const { return axes[0].extent * axes[1].extent * axes[2].extent; }
   POLYOP_HD int64_t max_neighbors() const { return axes[0].kernel * axes[1].kernel * axes[2].kernel; }
+
+  /// Returns the window of a position.
+  POLYOP_HD NeighborWindow WindowAt(int64_t position) const {
+    int64_t at[3];
+    Split(position, at);
+    return {axes[0].At(at[0]), axes[1].At(at[1]), axes[2].At(at[2]), axes[1].extent, axes[2].extent};
+  }
+  /// Returns the positions whose windows contain a position.
+  POLYOP_HD NeighborWindow WindowAround(int64_t position) const {
+    int64_t at[3];
+    Split(position, at);
+    return {axes[0].Around(at[0]), axes[1].Around(at[1]), axes[2].Around(at[2]), axes[1].extent, axes[2].extent};
+  }
+  /// Returns which neighbour of `query`, given along each axis, `position` is.
+  POLYOP_HD int64_t NumberOf(const int64_t (&query)[3], const int64_t (&position)[3]) const {
+    int64_t number = 0;
+    for (int d = 0; d < 3; ++d) {
+      const NeighborRange range = axes[d].At(query[d]);
+      number = number * range.count + range.IndexOf(position[d]);
+    }
+    return number;
+  }
+  /// Sets the position along each axis.
+  POLYOP_HD void Split(int64_t position, int64_t (&at)[3]) const {
+    const int64_t line = position / axes[2].extent;
+    at[2] = position - line * axes[2].extent;
+    at[0] = line / axes[1].extent;
+    at[1] = line - at[0] * axes[1].extent;
+  }
 
   /// Calls visit(number, position) for the positions of a window, and returns their number.
   template <class Visit>

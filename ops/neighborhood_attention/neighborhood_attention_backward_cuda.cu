@@ -1,120 +1,139 @@
+#include <type_traits>
+
 #include "kernels/cuda/cuda.h"
 #include "ops/neighborhood_attention/neighborhood_attention_backward.h"
+#include "ops/neighborhood_attention/neighborhood_warps_cuda.h"
 
 namespace polyop {
 namespace {
 
-constexpr int kThreads = 32;
+using neighborhood::Row;
+using neighborhood::RowSums;
+using neighborhood::WarpRows;
 
-// The tensors as rows [batch * positions * heads].
-template <class T>
-struct AttentionRows {
-  const T *grads, *queries, *keys, *values;
-  int64_t positions, heads, depth, columns, most;
-  float scale;
-  Neighborhood neighborhood;
-
-  /// Returns the row of another position of a row's batch entry and head.
-  POLYOP_HD int64_t RowAt(int64_t row, int64_t position) const {
-    const int64_t entry = row / heads / positions;
-    return (entry * positions + position) * heads + row % heads;
-  }
-  POLYOP_HD int64_t QueryPosition(int64_t row) const { return row / heads % positions; }
+template <class T, int kWidth>
+struct AttentionTensors {
+  Row<T, kWidth> grads, queries, keys, values;
 };
 
-// Returns the first index of the maximum of kThreads numbers.
-POLYOP_HD inline int LargestOf(const float* values) {
-  int largest = 0;
-  for (int i = 1; i < kThreads; ++i) {
-    if (values[i] > values[largest]) largest = i;
-  }
-  return largest;
+// The largest product of a query, and the gradient of its weight.
+struct LargestProduct {
+  float product, of_weight;
+  int32_t lane;
+};
+
+// Returns the larger product, or NaN; ties go to the lower lane.
+POLYOP_HD inline LargestProduct LargerOf(const LargestProduct& a, const LargestProduct& b) {
+  const bool a_nan = a.product != a.product, b_nan = b.product != b.product;
+  if (a_nan || b_nan) return a_nan && (!b_nan || a.lane < b.lane) ? a : b;
+  return b.product > a.product || (b.product == a.product && b.lane < a.lane) ? b : a;
 }
 
-// Each group of 32 threads computes a query of a head: the weights of its keys and the gradients of its products, both
-// [rows, most], and the query's gradient, unless that is null.
-template <class T>
-Status QueryGradients(const CudaContext& cuda, const AttentionRows<T>& in, int64_t rows, float* all_weights,
-                      float* all_products, T* grad_query) {
-  return ForBlocks<kThreads>(cuda, rows, kThreads, 4 * kThreads * 4, [=] POLYOP_DEVICE(Block& block) {
-    float *const maxima = block.Shared<float>(kThreads), *const sums = block.Shared<float>(kThreads);
-    float *const means = block.Shared<float>(kThreads), *const shifts = block.Shared<float>(kThreads);
-    const int64_t row = block.index, position = in.QueryPosition(row);
-    float *const weights = all_weights + row * in.most, *const products = all_products + row * in.most;
-    block.ForThreads([&](int t) {
-      const T *const query = in.queries + row * in.depth, *const grad = in.grads + row * in.columns;
-      float max = -INFINITY, shift = 0;
-      in.neighborhood.ForNeighbors(position, [&](int64_t j, int64_t at) {
-        if (j % kThreads != t) return;
-        const int64_t other = in.RowAt(row, at);
-        float product = 0, of_weight = 0;
-        for (int64_t c = 0; c < in.depth; ++c) product += ToFloat(query[c]) * ToFloat(in.keys[other * in.depth + c]);
-        for (int64_t c = 0; c < in.columns; ++c) {
-          of_weight += ToFloat(grad[c]) * ToFloat(in.values[other * in.columns + c]);
-        }
-        weights[j] = product * in.scale;
-        products[j] = of_weight;
-        if (!(weights[j] > max || std::isnan(weights[j]))) return;
-        max = weights[j];
-        shift = of_weight;
+// Each warp computes a query of a head: the weights of its keys and the gradients of its products, both [rows, most],
+// and the query's gradient, unless that is null. A lane reads only those elements of both that it has written.
+template <class T, int kWidth>
+Status QueryGradients(const CudaContext& cuda, const Neighborhood& neighborhood, const WarpRows& rows, float scale,
+                      const AttentionTensors<T, kWidth>& in, int64_t most, float* all_weights, float* all_products,
+                      T* grad_query) {
+  return neighborhood::ForRows(cuda, rows, [=] POLYOP_DEVICE(const WarpRows::Item& item) {
+    const NeighborWindow window = neighborhood.WindowAt(item.position);
+    const int64_t window_size = window.count();
+    float *const weights = all_weights + item.row * most, *const products = all_products + item.row * most;
+    const auto find_neighbors = [&](int64_t first, int count, Lanes<int64_t>& neighbors) {
+      ForLanes([&](int lane) {
+        neighbors[lane] = lane < count ? item.RowAt(window.PositionOf(static_cast<uint32_t>(first + lane))) : 0;
       });
-      maxima[t] = max;
-      shifts[t] = shift;
+    };
+    const auto count_from = [&](int64_t first) {
+      return static_cast<int>(window_size - first < kLanes ? window_size - first : kLanes);
+    };
+    const auto add = [](float a, float b) { return a + b; };
+    Lanes<LargestProduct> largest;
+    ForLanes([&](int lane) { largest[lane] = {-INFINITY, 0, lane}; });
+    for (int64_t first = 0; first < window_size; first += kLanes) {
+      const int count = count_from(first);
+      Lanes<int64_t> neighbors;
+      find_neighbors(first, count, neighbors);
+      Lanes<float> product, of_weight;
+      neighborhood::MultiplyRows(item.row, in.queries, neighbors, count, in.keys, product);
+      neighborhood::MultiplyRows(item.row, in.grads, neighbors, count, in.values, of_weight);
+      ForLanes([&](int lane) {
+        if (lane >= count) return;
+        const float value = product[lane] * scale;
+        weights[first + lane] = value;
+        products[first + lane] = of_weight[lane];
+        if (value > largest[lane].product || value != value) largest[lane] = {value, of_weight[lane], lane};
+      });
+    }
+    const LargestProduct max = largest.Reduce([](const auto& a, const auto& b) { return LargerOf(a, b); });
+    Lanes<float> sums;
+    ForLanes([&](int lane) {
+      sums[lane] = 0;
+      for (int64_t j = lane; j < window_size; j += kLanes) {
+        sums[lane] += weights[j] = std::exp(weights[j] - max.product);
+      }
     });
-    block.ForThreads([&](int t) {
-      float max = -INFINITY, sum = 0;
-      for (int i = 0; i < kThreads; ++i) max = maxima[i] > max || std::isnan(maxima[i]) ? maxima[i] : max;
-      const int64_t count = in.neighborhood.ForNeighbors(position, [](int64_t, int64_t) {});
-      for (int64_t j = t; j < count; j += kThreads) sum += weights[j] = std::exp(weights[j] - max);
-      sums[t] = sum;
-    });
-    block.ForThreads([&](int t) {
-      float total = 0, mean = 0;
-      for (int i = 0; i < kThreads; ++i) total += sums[i];
-      // Relative to the largest weight's, the gradients do not cancel where that weight is nearly 1.
-      const float shift = shifts[LargestOf(maxima)];
-      const int64_t count = in.neighborhood.ForNeighbors(position, [](int64_t, int64_t) {});
-      for (int64_t j = t; j < count; j += kThreads) {
+    const float total = sums.Reduce(add);
+    ForLanes([&](int lane) {
+      sums[lane] = 0;
+      for (int64_t j = lane; j < window_size; j += kLanes) {
         weights[j] /= total;
-        products[j] -= shift;
-        mean += weights[j] * products[j];
-      }
-      means[t] = mean;
-    });
-    block.ForThreads([&](int t) {
-      float mean = 0;
-      for (int i = 0; i < kThreads; ++i) mean += means[i];
-      const int64_t count = in.neighborhood.ForNeighbors(position, [](int64_t, int64_t) {});
-      for (int64_t j = t; j < count; j += kThreads) products[j] = weights[j] * (products[j] - mean) * in.scale;
-    });
-    block.ForThreads([&](int t) {
-      if (grad_query == nullptr) return;
-      for (int64_t c = t; c < in.depth; c += kThreads) {
-        float sum = 0;
-        in.neighborhood.ForNeighbors(position, [&](int64_t j, int64_t at) {
-          sum += products[j] * ToFloat(in.keys[in.RowAt(row, at) * in.depth + c]);
-        });
-        grad_query[row * in.depth + c] = FromFloat<T>(sum);
+        // Relative to the largest weight's, the gradients do not cancel where that weight is nearly 1.
+        products[j] -= max.of_weight;
+        sums[lane] += weights[j] * products[j];
       }
     });
+    const float mean = sums.Reduce(add);
+    ForLanes([&](int lane) {
+      for (int64_t j = lane; j < window_size; j += kLanes) products[j] = weights[j] * (products[j] - mean) * scale;
+    });
+    if (grad_query == nullptr) return;
+    for (int64_t part = 0; part < in.keys.size; part += neighborhood::kPartOfRow<kWidth>) {
+      Lanes<RowSums<kWidth>> gradient;
+      ForLanes([&](int lane) { gradient[lane].Clear(); });
+      for (int64_t first = 0; first < window_size; first += kLanes) {
+        const int count = count_from(first);
+        Lanes<int64_t> neighbors;
+        find_neighbors(first, count, neighbors);
+        Lanes<float> factors;
+        ForLanes([&](int lane) { factors[lane] = lane < count ? products[first + lane] : 0; });
+        neighborhood::AddRows(neighbors, factors, count, in.keys, part, gradient);
+      }
+      neighborhood::StoreSums(gradient, 1.0f, grad_query, item.row, in.keys.size, part);
+    }
   });
 }
 
-// Each thread computes an element of the gradient of keys, or values: the sum over the queries whose windows contain
-// the position of factors[query][neighbour] * from[query].
-template <class T>
-Status SumOverQueries(const CudaContext& cuda, const AttentionRows<T>& in, int64_t rows, const float* factors,
-                      const T* from, int64_t columns, T* to) {
-  const Divider by_columns(columns);
-  return ForEach(cuda, rows * columns, [=] POLYOP_DEVICE(int64_t element) {
-    int64_t c;
-    const int64_t row = by_columns.Split(element, &c);
-    float sum = 0;
-    in.neighborhood.ForQueries(in.QueryPosition(row), [&](int64_t at, int64_t j) {
-      const int64_t query = in.RowAt(row, at);
-      sum += factors[query * in.most + j] * ToFloat(from[query * columns + c]);
-    });
-    to[element] = FromFloat<T>(sum);
+// Each warp computes a row of the gradient of keys, or values: the sum over the queries whose windows contain the
+// position of factors[query][neighbour] * from[query].
+template <class T, int kWidth>
+Status SumOverQueries(const CudaContext& cuda, const Neighborhood& neighborhood, const WarpRows& rows,
+                      const float* factors, int64_t most, const Row<T, kWidth>& from, T* to) {
+  return neighborhood::ForRows(cuda, rows, [=] POLYOP_DEVICE(const WarpRows::Item& item) {
+    const NeighborWindow around = neighborhood.WindowAround(item.position);
+    const int64_t around_size = around.count();
+    int64_t position[3];
+    neighborhood.Split(item.position, position);
+    for (int64_t part = 0; part < from.size; part += neighborhood::kPartOfRow<kWidth>) {
+      Lanes<RowSums<kWidth>> sums;
+      ForLanes([&](int lane) { sums[lane].Clear(); });
+      for (int64_t first = 0; first < around_size; first += kLanes) {
+        const int count = static_cast<int>(around_size - first < kLanes ? around_size - first : kLanes);
+        Lanes<int64_t> queries;
+        Lanes<float> factor;
+        ForLanes([&](int lane) {
+          queries[lane] = 0;
+          factor[lane] = 0;
+          if (lane >= count) return;
+          int64_t query[3];
+          around.AxesOf(static_cast<uint32_t>(first + lane), query);
+          queries[lane] = item.RowAt(around.PositionOf(query));
+          factor[lane] = factors[queries[lane] * most + neighborhood.NumberOf(query, position)];
+        });
+        neighborhood::AddRows(queries, factor, count, from, part, sums);
+      }
+      neighborhood::StoreSums(sums, 1.0f, to, item.row, from.size, part);
+    }
   });
 }
 
@@ -127,26 +146,30 @@ Status NeighborhoodAttentionBackwardCuda(const NeighborhoodAttentionBackward& op
                                          std::optional<Tensor<T, kAnyRank>> grad_value) {
   Neighborhood neighborhood;
   POLYOP_RETURN_IF_ERROR(Neighborhood::Of(op, query.shape(), &neighborhood));
-  const int64_t rank = query.rank(), heads = query.dim(rank - 2), depth = query.dim(rank - 1);
-  const int64_t rows = query.dim(0) * neighborhood.positions() * heads;
-  const AttentionRows<T> in{grad_output.data(),
-                            query.data(),
-                            key.data(),
-                            value.data(),
-                            neighborhood.positions(),
-                            heads,
-                            depth,
-                            value.dim(rank - 1),
-                            neighborhood.max_neighbors(),
-                            static_cast<float>(ScaleOf(op, depth)),
-                            neighborhood};
-  float *const weights = cuda.Allocate<float>(rows * in.most), *const products = cuda.Allocate<float>(rows * in.most);
-  POLYOP_RETURN_IF_ERROR(QueryGradients(cuda, in, rows, weights, products, grad_query ? grad_query->data() : nullptr));
-  if (grad_key) {
-    POLYOP_RETURN_IF_ERROR(SumOverQueries(cuda, in, rows, products, in.queries, depth, grad_key->data()));
+  const int64_t rank = query.rank(), depth = query.dim(rank - 1), columns = value.dim(rank - 1);
+  const int64_t most = neighborhood.max_neighbors();
+  const float scale = static_cast<float>(ScaleOf(op, depth));
+  const WarpRows rows(query.dim(0), neighborhood.positions(), query.dim(rank - 2));
+  const int64_t row_count = rows.count * rows.heads;
+  float *const weights = cuda.Allocate<float>(row_count * most), *const products =
+                                                                     cuda.Allocate<float>(row_count * most);
+  T *const to_query = grad_query ? grad_query->data() : nullptr, *const to_key = grad_key ? grad_key->data() : nullptr,
+           *const to_value = grad_value ? grad_value->data() : nullptr;
+  const auto compute = [&]<int kWidth>(std::integral_constant<int, kWidth>) {
+    const AttentionTensors<T, kWidth> in{
+        {grad_output.data(), columns}, {query.data(), depth}, {key.data(), depth}, {value.data(), columns}};
+    POLYOP_RETURN_IF_ERROR(QueryGradients(cuda, neighborhood, rows, scale, in, most, weights, products, to_query));
+    if (to_key != nullptr) {
+      POLYOP_RETURN_IF_ERROR(SumOverQueries(cuda, neighborhood, rows, products, most, in.queries, to_key));
+    }
+    if (to_value == nullptr) return Status::Ok();
+    return SumOverQueries(cuda, neighborhood, rows, weights, most, in.grads, to_value);
+  };
+  if (neighborhood::AreAligned<4, T>(
+          {grad_output.data(), query.data(), key.data(), value.data(), to_query, to_key, to_value}, {depth, columns})) {
+    return compute(std::integral_constant<int, 4>());
   }
-  if (!grad_value) return Status::Ok();
-  return SumOverQueries(cuda, in, rows, weights, in.grads, in.columns, grad_value->data());
+  return compute(std::integral_constant<int, 1>());
 }
 
 POLYOP_CUDA_KERNELS(NeighborhoodAttentionBackward, NeighborhoodAttentionBackwardCuda, float, Half, BFloat16);

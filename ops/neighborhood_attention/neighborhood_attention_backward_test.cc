@@ -38,6 +38,8 @@ TEST_P(NeighborhoodAttentionBackwardTest, MatchesReference) {
   matches(Op(5, 3, 1), {1, 17, 2, 16}, 3);
   matches(Op(3), {1, 5, 6, 2, 33}, 33);
   matches(Op(2, 1, 1), {1, 3, 4, 5, 2, 8}, 8);
+  matches(Op(7), {1, 8, 9, 1, 36}, 72);
+  matches(Op(6, 2), {1, 13, 12, 1, 3}, 50);
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, NeighborhoodAttentionBackwardTest,

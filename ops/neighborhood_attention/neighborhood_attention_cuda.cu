@@ -1,61 +1,73 @@
+#include <type_traits>
+
 #include "kernels/cuda/cuda.h"
 #include "ops/neighborhood_attention/neighborhood_attention.h"
+#include "ops/neighborhood_attention/neighborhood_warps_cuda.h"
 
 namespace polyop {
 namespace {
 
-// Each group of 32 threads computes a query of a head: its threads share the keys, then the columns. The weights are in
-// scratch memory.
+using neighborhood::Row;
+using neighborhood::RowSums;
+using neighborhood::WarpRows;
+
+// Each warp computes a row, 32 keys at a time. Sums are relative to the largest product so far. Rows with more columns
+// than RowSums holds are computed in parts.
+template <class T, int kWidth>
+Status AttendToNeighbors(const CudaContext& cuda, const Neighborhood& neighborhood, const WarpRows& rows, float scale,
+                         const Row<T, kWidth>& queries, const Row<T, kWidth>& keys, const Row<T, kWidth>& values,
+                         T* to) {
+  return neighborhood::ForRows(cuda, rows, [=] POLYOP_DEVICE(const WarpRows::Item& item) {
+    const NeighborWindow window = neighborhood.WindowAt(item.position);
+    const int64_t window_size = window.count();
+    for (int64_t part = 0; part < values.size; part += neighborhood::kPartOfRow<kWidth>) {
+      float largest = -INFINITY, total = 0;
+      Lanes<RowSums<kWidth>> sums;
+      ForLanes([&](int lane) { sums[lane].Clear(); });
+      for (int64_t first = 0; first < window_size; first += kLanes) {
+        const int count = static_cast<int>(window_size - first < kLanes ? window_size - first : kLanes);
+        Lanes<int64_t> neighbors;
+        ForLanes([&](int lane) {
+          neighbors[lane] = lane < count ? item.RowAt(window.PositionOf(static_cast<uint32_t>(first + lane))) : 0;
+        });
+        Lanes<float> products;
+        neighborhood::MultiplyRows(item.row, queries, neighbors, count, keys, products);
+        ForLanes([&](int lane) { products[lane] = lane < count ? products[lane] * scale : -INFINITY; });
+        const float before = largest;
+        largest = neighborhood::LargerOrNan(
+            before, products.Reduce([](float a, float b) { return neighborhood::LargerOrNan(a, b); }));
+        const float shift = largest == -INFINITY ? 0 : largest, factor = std::exp(before - shift);
+        Lanes<float> weights;
+        ForLanes([&](int lane) {
+          weights[lane] = lane < count ? std::exp(products[lane] - shift) : 0;
+          if (first > 0) sums[lane].Scale(factor);
+        });
+        total = total * factor + weights.Reduce([](float a, float b) { return a + b; });
+        neighborhood::AddRows(neighbors, weights, count, values, part, sums);
+      }
+      neighborhood::StoreSums(sums, 1 / total, to, item.row, values.size, part);
+    }
+  });
+}
+
 template <class T>
 Status NeighborhoodAttentionCuda(const NeighborhoodAttention& op, const CudaContext& cuda,
                                  Tensor<const T, kAnyRank> query, Tensor<const T, kAnyRank> key,
                                  Tensor<const T, kAnyRank> value, Tensor<T, kAnyRank> output) {
   Neighborhood neighborhood;
   POLYOP_RETURN_IF_ERROR(Neighborhood::Of(op, query.shape(), &neighborhood));
-  const int64_t rank = query.rank(), heads = query.dim(rank - 2), depth = query.dim(rank - 1);
-  const int64_t columns = value.dim(rank - 1), positions = neighborhood.positions();
-  const int64_t rows = query.dim(0) * positions * heads, most = neighborhood.max_neighbors();
+  const int64_t rank = query.rank(), depth = query.dim(rank - 1), columns = value.dim(rank - 1);
   const float scale = static_cast<float>(ScaleOf(op, depth));
-  const T *const queries = query.data(), *const keys = key.data(), *const values = value.data();
-  T* const to = output.data();
-  float* const scratch = cuda.Allocate<float>(rows * most);
-  constexpr int kThreads = 32;
-  return ForBlocks<kThreads>(cuda, rows, kThreads, 2 * kThreads * 4, [=] POLYOP_DEVICE(Block& block) {
-    float* const maxima = block.Shared<float>(kThreads);
-    float* const sums = block.Shared<float>(kThreads);
-    const int64_t h = block.index % heads, q = block.index / heads, first = q / positions * positions;
-    float* const weights = scratch + block.index * most;
-    const auto row = [=](int64_t at) { return (first + at) * heads + h; };
-    block.ForThreads([&](int t) {
-      const T* const x = queries + block.index * depth;
-      float max = -INFINITY;
-      neighborhood.ForNeighbors(q % positions, [&](int64_t j, int64_t at) {
-        if (j % kThreads != t) return;
-        float product = 0;
-        for (int64_t c = 0; c < depth; ++c) product += ToFloat(x[c]) * ToFloat(keys[row(at) * depth + c]);
-        weights[j] = product * scale;
-        max = weights[j] > max || std::isnan(weights[j]) ? weights[j] : max;
-      });
-      maxima[t] = max;
-    });
-    block.ForThreads([&](int t) {
-      float max = -INFINITY, sum = 0;
-      for (int i = 0; i < kThreads; ++i) max = maxima[i] > max || std::isnan(maxima[i]) ? maxima[i] : max;
-      const int64_t count = neighborhood.ForNeighbors(q % positions, [](int64_t, int64_t) {});
-      for (int64_t j = t; j < count; j += kThreads) sum += weights[j] = std::exp(weights[j] - max);
-      sums[t] = sum;
-    });
-    block.ForThreads([&](int t) {
-      float total = 0;
-      for (int i = 0; i < kThreads; ++i) total += sums[i];
-      for (int64_t c = t; c < columns; c += kThreads) {
-        float sum = 0;
-        neighborhood.ForNeighbors(
-            q % positions, [&](int64_t j, int64_t at) { sum += weights[j] * ToFloat(values[row(at) * columns + c]); });
-        to[block.index * columns + c] = FromFloat<T>(sum / total);
-      }
-    });
-  });
+  const WarpRows rows(query.dim(0), neighborhood.positions(), query.dim(rank - 2));
+  const auto attend = [&]<int kWidth>(std::integral_constant<int, kWidth>) {
+    using Rows = Row<T, kWidth>;
+    return AttendToNeighbors<T, kWidth>(cuda, neighborhood, rows, scale, Rows{query.data(), depth},
+                                        Rows{key.data(), depth}, Rows{value.data(), columns}, output.data());
+  };
+  if (neighborhood::AreAligned<4, T>({query.data(), key.data(), value.data(), output.data()}, {depth, columns})) {
+    return attend(std::integral_constant<int, 4>());
+  }
+  return attend(std::integral_constant<int, 1>());
 }
 
 POLYOP_CUDA_KERNELS(NeighborhoodAttention, NeighborhoodAttentionCuda, float, Half, BFloat16);

@@ -44,6 +44,8 @@ TEST_P(NeighborhoodAttentionTest, MatchesReference) {
   matches(Op({3}), {1, 5, 6, 2, 33}, 33);
   matches(Op({3, 5}, {2, 1}, {0, 1}), {2, 7, 9, 2, 4}, 20);
   matches(Op({2, 3, 3}, {1, 1, 2}, {1, 0, 0}), {1, 3, 4, 7, 2, 8}, 8);
+  matches(Op({7}), {1, 8, 9, 1, 36}, 72);
+  matches(Op({70}, {1}, {1}), {1, 80, 1, 3}, 50);
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, NeighborhoodAttentionTest, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
