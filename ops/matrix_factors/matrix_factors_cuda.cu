@@ -1,18 +1,73 @@
+#include "families/linalg/block_elimination_cuda.h"
 #include "kernels/cuda/cuda.h"
 #include "ops/matrix_factors/factor_matrix.h"
 
 namespace polyop {
 namespace {
 
+// Larger matrices are factored by LU or Cholesky with one block each.
+constexpr int64_t kMaxSizeOfThread = 8;
+
+// Each block factors one matrix, in shared memory if it fits.
+template <class T>
+Status FactorInBlocks(const CudaContext& cuda, const MatricesToFactor<T>& matrices) {
+  const int64_t rows = matrices.rows, columns = matrices.columns, least = matrices.smaller();
+  const bool cholesky = matrices.method == MatrixFactors::Method::kCholesky;
+  const int64_t stride = linalg::SharedStride(columns), size = rows * stride;
+  const bool in_shared = size <= linalg::kMaxSharedElements;
+  double* const scratch = in_shared ? nullptr : cuda.Allocate<double>(matrices.count * size);
+  const int64_t bytes = (in_shared ? size * 8 : 0) + 48;
+  return ForBlocks<linalg::kMaxBlockThreads>(
+      cuda, matrices.count, linalg::BlockThreads(rows * columns), bytes, [=] POLYOP_DEVICE(Block& block) {
+        const int64_t n = block.index;
+        int64_t* const pivot_row = block.Shared<int64_t>(1);
+        double* const inverse = block.Shared<double>(1);
+        double* const a = in_shared ? block.Shared<double>(static_cast<int>(size)) : scratch + n * size;
+        const T* const from = matrices.from + n * rows * columns;
+        T* const to = matrices.factors + n * rows * columns;
+        int32_t* const pivots = matrices.pivots + n * least;
+        linalg::ForElements(block, 0, rows, 0, columns, [&](int64_t i, int64_t j) {
+          a[i * stride + j] = cholesky && j > i ? 0 : static_cast<double>(from[i * columns + j]);
+        });
+        const int32_t info = cholesky ? linalg::FactorCholeskyInBlock(block, a, rows, stride, inverse)
+                                      : linalg::FactorLuInBlock(block, a, rows, columns, stride, pivots, pivot_row);
+        const bool failed = cholesky && info != 0;
+        block.ForThreads([&](int t) {
+          if (t == 0) matrices.info[n] = info;
+          for (int64_t k = t; k < least; k += block.threads()) {
+            matrices.scales[n * least + k] = 0;
+            if (cholesky) pivots[k] = static_cast<int32_t>(k + 1);
+          }
+        });
+        linalg::ForElements(block, 0, rows, 0, columns, [&](int64_t i, int64_t j) {
+          const int64_t at = i * columns + j;
+          if (failed && matrices.check_errors) {
+            to[at] = NAN;
+          } else if (failed && i >= info) {  // the computation ended before this row
+            to[at] = j > i ? 0 : from[at];
+          } else {
+            to[at] = static_cast<T>(a[i * stride + j]);
+          }
+        });
+      });
+}
+
 // Each thread factors one matrix in scratch memory.
+template <class T>
+Status FactorInThreads(const CudaContext& cuda, const MatricesToFactor<T>& matrices) {
+  const int64_t size = matrices.WorkSize();
+  double* const work = cuda.Allocate<double>(matrices.count * size);
+  return ForEach(cuda, matrices.count, [=] POLYOP_DEVICE(int64_t n) { matrices.Factor(n, work + n * size); });
+}
+
 template <class T>
 Status MatrixFactorsCuda(const MatrixFactors& op, const CudaContext& cuda, Tensor<const T, kAnyRank> a,
                          Tensor<T, kAnyRank> factors, Tensor<T, kAnyRank> scales, Tensor<int32_t, kAnyRank> pivots,
                          Tensor<int32_t, kAnyRank> info) {
   const MatricesToFactor<T> matrices(op, a, factors, scales, pivots, info);
-  const int64_t size = matrices.WorkSize();
-  double* const work = cuda.Allocate<double>(matrices.count * size);
-  return ForEach(cuda, matrices.count, [=] POLYOP_DEVICE(int64_t n) { matrices.Factor(n, work + n * size); });
+  const bool has_blocks = op.method == MatrixFactors::Method::kCholesky || op.method == MatrixFactors::Method::kLu;
+  return has_blocks && matrices.smaller() > kMaxSizeOfThread ? FactorInBlocks(cuda, matrices)
+                                                             : FactorInThreads(cuda, matrices);
 }
 
 POLYOP_CUDA_KERNELS(MatrixFactors, MatrixFactorsCuda, float, double);
