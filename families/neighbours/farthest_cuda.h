@@ -40,7 +40,7 @@ POLYOP_HD inline void TakeFarthest(const float* nearest, int32_t first, Farthest
 
 // Chooses points with `block_threads` threads per block. The running distances of kGroups groups of points per thread
 // are in registers; if kGroups is 0, those of all points are in global memory. Each choice needs one barrier: every
-// warp finds the farthest of the warps' farthest points, which are in shared memory, alternately in two places.
+// warp finds the farthest of the warps' farthest points, which are in shared memory, alternately in one of two arrays.
 template <int kGroups, class Cloud>
 Status Sample(const CudaContext& cuda, int64_t clouds, int64_t points, int64_t chosen, int block_threads,
               const Cloud& cloud, float* running, int32_t* idx) {

@@ -52,7 +52,7 @@ INSTANTIATE_TEST_SUITE_P(Types, DftTest, ::testing::Values(DType::kF32, DType::k
 // The error grows with the logarithm of the length only, also for lengths with large prime factors.
 TEST(Dft, LongLinesAreExact) {
   std::mt19937 rng(3);
-  for (const int64_t length : {16000, 4099}) {
+  for (const int64_t length : {16000, 4099, 4096, 3750}) {
     const HostTensor signal = HostTensor::Uniform(DType::kF32, {1, length, 1}, rng);
     ExpectMatchesReference(Dft{.onesided = 1, .norm = Dft::Norm::kOrtho}, {signal}, {1e-6, 2e-5});
   }
