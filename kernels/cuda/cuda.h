@@ -55,6 +55,9 @@ inline constexpr int kMaxSharedBytes = 48 * 1024;
 /// Returns the number of blocks of `per_block` items that cover `count`.
 constexpr int64_t BlocksFor(int64_t count, int64_t per_block) { return (count + per_block - 1) / per_block; }
 
+/// Returns the number of blocks of `threads` threads that share a multiprocessor unless a kernel wants more.
+constexpr int DefaultMinBlocks(int threads) { return threads <= kThreadsPerBlock ? 2 : 1; }
+
 namespace cuda_internal {
 
 inline Status CheckBlock(int threads, int max_threads, int64_t shared_bytes) {
@@ -122,10 +125,19 @@ __global__ void __launch_bounds__(kThreadsPerBlock) EachKernel(int64_t count, Bo
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) body(i);
 }
 
-// The bounds limit registers so that a block can start and two blocks of the usual size share a multiprocessor. With
-// three, the larger kernels would spill.
-template <int kMaxThreads, class Body>
-__global__ void __launch_bounds__(kMaxThreads, kMaxThreads <= kThreadsPerBlock ? 2 : 1)
+// Limits `blocks` to what the threads of a multiprocessor allow.
+constexpr int BlocksThatFit(int threads, int blocks) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+  constexpr int kThreads = 1024;
+#else
+  constexpr int kThreads = 1536;
+#endif
+  return blocks * threads <= kThreads ? blocks : threads <= kThreads ? kThreads / threads : 1;
+}
+
+// The bounds limit registers so that a block can start and `kMinBlocks` blocks share a multiprocessor.
+template <int kMaxThreads, int kMinBlocks, class Body>
+__global__ void __launch_bounds__(kMaxThreads, BlocksThatFit(kMaxThreads, kMinBlocks))
     BlocksKernel(int64_t blocks, Body body) {
   extern __shared__ __align__(32) char shared[];
   for (int64_t i = blockIdx.x; i < blocks; i += gridDim.x) {
@@ -153,14 +165,15 @@ Status ForEach(const CudaContext& cuda, int64_t count, const Body& body) {
 }
 
 /// Calls body(block) for `blocks` blocks of `threads` threads with `shared_bytes` of shared memory each. Requires:
-/// threads <= kMaxThreads.
-template <int kMaxThreads = kThreadsPerBlock, class Body>
+/// threads <= kMaxThreads. At least kMinBlocks blocks share a multiprocessor, which limits registers: with more than
+/// two of the usual size, larger kernels spill.
+template <int kMaxThreads = kThreadsPerBlock, int kMinBlocks = DefaultMinBlocks(kMaxThreads), class Body>
 Status ForBlocks(const CudaContext& cuda, int64_t blocks, int threads, int64_t shared_bytes, const Body& body) {
   POLYOP_RETURN_IF_ERROR(cuda.Check());
   POLYOP_RETURN_IF_ERROR(cuda_internal::CheckBlock(threads, kMaxThreads, shared_bytes));
   if (blocks <= 0 || cuda.measuring()) return Status::Ok();
   const auto grid = static_cast<unsigned>(std::min<int64_t>(blocks, 1 << 30));
-  cuda_internal::BlocksKernel<kMaxThreads>
+  cuda_internal::BlocksKernel<kMaxThreads, kMinBlocks>
       <<<grid, threads, static_cast<size_t>(shared_bytes), static_cast<cudaStream_t>(cuda.stream())>>>(blocks, body);
   return cuda_internal::Launched();
 }
@@ -250,7 +263,7 @@ Status ForEach(const CudaContext& cuda, int64_t count, const Body& body) {
   return Status::Ok();
 }
 
-template <int kMaxThreads = kThreadsPerBlock, class Body>
+template <int kMaxThreads = kThreadsPerBlock, int kMinBlocks = DefaultMinBlocks(kMaxThreads), class Body>
 Status ForBlocks(const CudaContext& cuda, int64_t blocks, int threads, int64_t shared_bytes, const Body& body) {
   POLYOP_RETURN_IF_ERROR(cuda.Check());
   POLYOP_RETURN_IF_ERROR(cuda_internal::CheckBlock(threads, kMaxThreads, shared_bytes));
