@@ -55,7 +55,7 @@ inline constexpr int kMaxSharedBytes = 48 * 1024;
 /// Returns the number of blocks of `per_block` items that cover `count`.
 constexpr int64_t BlocksFor(int64_t count, int64_t per_block) { return (count + per_block - 1) / per_block; }
 
-/// Returns the number of blocks of `threads` threads that share a multiprocessor unless a kernel wants more.
+/// Returns the number of blocks of `threads` threads that share a multiprocessor unless a kernel requires more.
 constexpr int DefaultMinBlocks(int threads) { return threads <= kThreadsPerBlock ? 2 : 1; }
 
 namespace cuda_internal {

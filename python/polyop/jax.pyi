@@ -190,6 +190,14 @@ def cummax(
     dim: int,
     mode: str = ...,
 ) -> tuple[jax.Array, jax.Array]: ...
+def cumulative(
+    input: Array,
+    *,
+    axis: int = ...,
+    mode: str = ...,
+    exclusive: int = ...,
+    reverse: int = ...,
+) -> jax.Array: ...
 def custom_unique(
     x: Array,
 ) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array, jax.Array]: ...

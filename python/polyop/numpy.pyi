@@ -224,6 +224,15 @@ def cummax(
     mode: str = ...,
     out: Out = None,
 ) -> tuple[np.ndarray, np.ndarray]: ...
+def cumulative(
+    input: Array,
+    *,
+    axis: int = ...,
+    mode: str = ...,
+    exclusive: int = ...,
+    reverse: int = ...,
+    out: Out = None,
+) -> np.ndarray: ...
 def custom_unique(
     x: Array,
     *,
