@@ -54,4 +54,37 @@ struct RepeatingFirstSearch {
   }
 };
 
+/// Finds the same with one warp per query (ForTilesByWarp).
+template <class T, class Clouds>
+struct RepeatingFirstWarpSearch {
+  using State = BallState;
+
+  RepeatingFirstSearch<T, Clouds> search;
+
+  POLYOP_DEVICE PointRange Start(int64_t q, State& state) const { return search.Start(q, state); }
+  POLYOP_DEVICE void Offer(State& state, const float* points, int count, int64_t first_row) const {
+    const uint32_t inside = Ballot([&](int lane) {
+      const float* const point = points + 3 * lane;
+      return lane < count && !SurelyBeyond(state.at, point, state.reach) &&
+             search.rule.Holds(SquaredDistance(state.at, point));
+    });
+    ForLanes([&](int lane) {
+      const int64_t at = state.count + PopCount(inside & ((uint32_t{1} << lane) - 1));
+      if ((inside >> lane & 1) == 0 || at >= search.samples) return;
+      state.found[at] = static_cast<int32_t>(first_row + lane - state.begin);
+    });
+    const int64_t found = state.count + PopCount(inside);
+    state.count = found < search.samples ? found : search.samples;
+  }
+  POLYOP_DEVICE bool IsComplete(const State& state) const { return state.count == search.samples; }
+  POLYOP_DEVICE void Finish(State& state, int64_t) const {
+    const int32_t first = state.count > 0 ? state.found[0] : 0;
+    ForLanes([&](int lane) {
+      for (int64_t k = state.count + lane; k < search.samples; k += kLanes) {
+        state.found[k] = k == 0 ? search.none : first;
+      }
+    });
+  }
+};
+
 }  // namespace polyop

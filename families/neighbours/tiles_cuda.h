@@ -2,12 +2,25 @@
 #pragma once
 
 #include "kernels/cuda/cuda.h"
+#include "kernels/cuda/warp_lanes.h"
 
 namespace polyop {
 
 /// Points [begin, end), indexed across all clouds.
 struct PointRange {
   int64_t begin, end;
+};
+
+/// The part of a range in a tile, relative to the tile's first point. It is empty if end <= begin.
+struct TileRange {
+  int begin, end;
+
+  POLYOP_HD TileRange(const PointRange& range, int64_t tile_begin, int64_t tile_end) {
+    const int64_t first = range.begin > tile_begin ? range.begin : tile_begin;
+    const int64_t last = range.end < tile_end ? range.end : tile_end;
+    begin = first < last ? static_cast<int>(first - tile_begin) : 0;
+    end = first < last ? static_cast<int>(last - tile_begin) : 0;
+  }
 };
 
 /// Batches of equal numbers of points and queries.
@@ -81,6 +94,67 @@ Status ForTiles(const CudaContext& cuda, const T* points, int64_t num_points, in
     }
     block.ForThreads([&](int t) {
       if (first + t < num_queries) search.Finish(mine[t].state, first + t);
+    });
+  });
+}
+
+/// Like ForTiles, with one warp per query, which compares it with up to 32 points at a time. All lanes of the warp call
+/// the functions of `Search`:
+///   State                                    the state of a query between points
+///   PointRange Start(q, state)               initialises query q and returns the points to compare it with
+///   Offer(state, points, count, first_row)   compares it with `count` points
+///   bool IsComplete(state)                   whether further points have no effect
+///   Finish(state, q)                         writes the outputs
+template <class T, class Search>
+Status ForTilesByWarp(const CudaContext& cuda, const T* points, int64_t num_points, int64_t num_queries,
+                      const Search& search) {
+  constexpr int kTile = 512, kWarps = 8;
+  constexpr int64_t kShared = kTile * 3 * 4 + kWarps * 2 * 8 + 64;
+  return ForBlocks(cuda, BlocksFor(num_queries, kWarps), kWarps * kLanes, kShared, [=] POLYOP_DEVICE(Block& block) {
+    using Query = TiledQuery<typename Search::State>;
+    float* const tile = block.Shared<float>(kTile * 3);
+    int64_t* const begins = block.Shared<int64_t>(kWarps);
+    int64_t* const ends = block.Shared<int64_t>(kWarps);  // -1: complete
+    Block::WarpLocal<Query> mine(block);
+    const int64_t first = block.index * kWarps;
+    block.ForWarps([&](int warp) {
+      Query& query = mine[warp];
+      query.range = {0, 0};
+      if (first + warp < num_queries) query.range = search.Start(first + warp, query.state);
+      ForLanes([&](int lane) {
+        if (lane != 0) return;
+        begins[warp] = query.range.begin < query.range.end ? query.range.begin : num_points;
+        ends[warp] = query.range.end;
+      });
+    });
+    int64_t tile_begin = num_points;
+    for (int warp = 0; warp < kWarps; ++warp) tile_begin = begins[warp] < tile_begin ? begins[warp] : tile_begin;
+    for (;; tile_begin += kTile) {
+      int64_t all_end = 0;
+      for (int warp = 0; warp < kWarps; ++warp) all_end = ends[warp] > all_end ? ends[warp] : all_end;
+      if (tile_begin >= all_end) break;
+      const int64_t tile_end = tile_begin + kTile < all_end ? tile_begin + kTile : all_end;
+      block.ForThreads([&](int t) {
+        for (int64_t i = t; i < 3 * (tile_end - tile_begin); i += kWarps * kLanes) {
+          tile[i] = ToFloat(points[3 * tile_begin + i]);
+        }
+      });
+      block.ForWarps([&](int warp) {
+        Query& query = mine[warp];
+        const TileRange rows(query.range, tile_begin, tile_end);
+        for (int i = rows.begin; i < rows.end && !search.IsComplete(query.state); i += kLanes) {
+          const int left = rows.end - i;
+          search.Offer(query.state, tile + 3 * i, left < kLanes ? left : kLanes, tile_begin + i);
+        }
+        if (rows.begin >= rows.end || !search.IsComplete(query.state)) return;
+        query.range.end = -1;
+        ForLanes([&](int lane) {
+          if (lane == 0) ends[warp] = -1;
+        });
+      });
+    }
+    block.ForWarps([&](int warp) {
+      if (first + warp < num_queries) search.Finish(mine[warp].state, first + warp);
     });
   });
 }

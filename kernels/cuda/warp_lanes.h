@@ -8,6 +8,7 @@
 //   });
 #pragma once
 
+#include <cstdint>
 #include <cstring>
 #include <type_traits>
 
@@ -27,6 +28,27 @@ POLYOP_DEVICE void ForLanes(const F& f) {
 #endif
 }
 
+/// Returns a bit per lane: whether f(lane) is true.
+template <class F>
+POLYOP_DEVICE uint32_t Ballot(const F& f) {
+#ifdef __CUDACC__
+  return __ballot_sync(~0u, f(static_cast<int>(threadIdx.x % kLanes)));
+#else
+  uint32_t bits = 0;
+  for (int lane = 0; lane < kLanes; ++lane) bits |= static_cast<uint32_t>(f(lane) ? 1 : 0) << lane;
+  return bits;
+#endif
+}
+
+/// Returns the index of the lowest bit that is set. Requires: bits != 0.
+POLYOP_HD inline int LowestBit(uint32_t bits) {
+#ifdef __CUDA_ARCH__
+  return __ffs(static_cast<int>(bits)) - 1;
+#else
+  return __builtin_ctz(bits);
+#endif
+}
+
 /// A value per thread of a warp. Requires: T is trivially copyable and consists of 32-bit words.
 template <class T>
 class Lanes {
@@ -35,6 +57,15 @@ class Lanes {
  public:
   /// Returns the value of a thread to itself.
   POLYOP_DEVICE T& operator[](int lane) { return values_[Index(lane)]; }
+
+  /// Returns the value of a lane to every thread.
+  POLYOP_DEVICE T At(int lane) const {
+#ifdef __CUDACC__
+    return Exchange([&](unsigned word) { return __shfl_sync(~0u, word, lane); });
+#else
+    return values_[lane];
+#endif
+  }
 
   /// Returns the value of lane from(lane) to each thread.
   template <class From>

@@ -9,7 +9,8 @@ Status BallQueryCuda(const BallQuery& op, const CudaContext& cuda, Tensor<const 
                      Tensor<int32_t, 3> idx) {
   const RepeatingFirstSearch<T, BatchRanges> search = {
       centres.data(), BatchRanges(xyz.dim(1), centres.dim(1)), op.Rule(), op.sample_num, 0, idx.data()};
-  return ForTiles(cuda, xyz.data(), xyz.dim(0) * xyz.dim(1), centres.dim(0) * centres.dim(1), search);
+  return ForTilesByWarp(cuda, xyz.data(), xyz.dim(0) * xyz.dim(1), centres.dim(0) * centres.dim(1),
+                        RepeatingFirstWarpSearch<T, BatchRanges>{search});
 }
 
 POLYOP_CUDA_KERNELS(BallQuery, BallQueryCuda, float, Half, BFloat16);

@@ -30,15 +30,11 @@ struct KnnSearch {
     return range;
   }
   POLYOP_HD void Offer(State& state, const float* point, int64_t row) const { state.Offer(point, row, lists.k); }
-  POLYOP_HD void Finish(State& state, int64_t q) const {
+  POLYOP_HD void Finish(State& state, int64_t q) const { WriteNearest(*this, state.nearest, q); }
+  POLYOP_HD void Write(int64_t q, int64_t k, bool has, double /*squared*/, int32_t index) const {
     int64_t centre;
     const int64_t batch = batches.queries.Split(q, &centre);
-    const NearestHeap& nearest = state.nearest;
-    nearest.Sort();
-    for (int64_t k = 0; k < lists.k; ++k) {
-      idx[(batch * lists.k + k) * batches.queries.divisor() + centre] =
-          k < nearest.size ? nearest.index[k * nearest.stride] : 0;
-    }
+    idx[(batch * lists.k + k) * batches.queries.divisor() + centre] = has ? index : 0;
   }
 };
 
@@ -56,8 +52,8 @@ Status KnnCuda(const Knn& op, const CudaContext& cuda, Tensor<const T, 3> xyz, s
     from = rows;
     queries = center ? query_rows : rows;
   }
-  return ForTiles(cuda, from, batches * points, batches * centres,
-                  KnnSearch<T>{queries, BatchRanges(points, centres), lists, idx.data()});
+  return SearchNearest(cuda, from, batches * points, batches * centres,
+                       KnnSearch<T>{queries, BatchRanges(points, centres), lists, idx.data()});
 }
 
 POLYOP_CUDA_KERNELS(Knn, KnnCuda, float, Half, BFloat16);

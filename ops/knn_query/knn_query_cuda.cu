@@ -38,14 +38,10 @@ struct KnnQuerySearch {
     return {0, 0};
   }
   POLYOP_HD void Offer(State& state, const float* point, int64_t row) const { state.Offer(point, row, lists.k); }
-  POLYOP_HD void Finish(State& state, int64_t q) const {
-    const NearestHeap& nearest = state.nearest;
-    nearest.Sort();
-    for (int64_t k = 0; k < lists.k; ++k) {
-      const bool has = k < nearest.size;
-      idx[q * lists.k + k] = has ? nearest.index[k * nearest.stride] : -1;
-      dist[q * lists.k + k] = has ? static_cast<float>(std::sqrt(nearest.squared[k * nearest.stride])) : kNoDistance;
-    }
+  POLYOP_HD void Finish(State& state, int64_t q) const { WriteNearest(*this, state.nearest, q); }
+  POLYOP_HD void Write(int64_t q, int64_t k, bool has, double squared, int32_t index) const {
+    idx[q * lists.k + k] = has ? index : -1;
+    dist[q * lists.k + k] = has ? static_cast<float>(std::sqrt(squared)) : kNoDistance;
   }
 };
 
@@ -54,10 +50,10 @@ Status KnnQueryCuda(const KnnQuery&, const CudaContext& cuda, Tensor<const K, 0>
                     Tensor<const I, 1> offset, std::optional<Tensor<const float, 2>> new_xyz,
                     std::optional<Tensor<const J, 1>> new_offset, Tensor<int32_t, 2> idx, Tensor<float, 2> dist) {
   const NearestLists lists = NearestLists::Allocate(cuda, idx.dim(0), idx.dim(1));
-  return ForTiles(cuda, xyz.data(), xyz.dim(0), idx.dim(0),
-                  KnnQuerySearch<I, J>{new_xyz ? new_xyz->data() : xyz.data(), offset.data(),
-                                       new_offset ? new_offset->data() : nullptr, xyz.dim(0), offset.dim(0), lists,
-                                       idx.data(), dist.data()});
+  return SearchNearest(cuda, xyz.data(), xyz.dim(0), idx.dim(0),
+                       KnnQuerySearch<I, J>{new_xyz ? new_xyz->data() : xyz.data(), offset.data(),
+                                            new_offset ? new_offset->data() : nullptr, xyz.dim(0), offset.dim(0), lists,
+                                            idx.data(), dist.data()});
 }
 
 POLYOP_CUDA_KERNELS(KnnQuery, KnnQueryCuda, (int32_t, int32_t, int32_t), (int32_t, int32_t, int64_t),
