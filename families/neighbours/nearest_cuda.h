@@ -165,7 +165,7 @@ Status SearchNearest(const CudaContext& cuda, const T* points, int64_t num_point
   return ForTiles(cuda, points, num_points, num_queries, search);
 }
 
-/// Writes the nearest points of a query that has searched by itself.
+/// Writes the nearest points of a query, which are in a heap.
 template <class Search>
 POLYOP_HD void WriteNearest(const Search& search, const NearestHeap& nearest, int64_t q) {
   nearest.Sort();
