@@ -7,61 +7,135 @@
 namespace polyop {
 namespace roi_pool_internal {
 
-// The pixels of one axis that a RoI's samples touch, in ascending order, in shared memory.
-class TouchedPixels {
+// The columns of pixels that a RoI's samples touch, in shared memory.
+class TouchedColumns {
  public:
-  static constexpr int kSamples = 256, kPixels = 2 * kSamples;
-  static constexpr int64_t kSharedBytes = kSamples * (static_cast<int64_t>(sizeof(LinearTaps)) + 4) + kPixels * 8 + 16;
+  static constexpr int kSamples = 256;
+  static constexpr int64_t kSharedBytes = kSamples * (static_cast<int64_t>(sizeof(PixelPair)) + 20) + 16;
 
-  POLYOP_DEVICE TouchedPixels(Block& block, const RoiAxis& axis, int64_t bins, int64_t extent)
-      : taps{axis, bins, extent, block.Shared<LinearTaps>(kSamples), kSamples},
+  POLYOP_DEVICE TouchedColumns(Block& block, const RoiAxis& axis, int64_t bins)
+      : samples_(block.Shared<PixelPair>(kSamples)),
         bin_(block.Shared<int32_t>(kSamples)),
-        pixel_(block.Shared<int32_t>(kPixels)),
-        first_(block.Shared<int32_t>(kPixels)),
-        count_(block.Shared<int32_t>(1)) {}
+        pixel_(block.Shared<int32_t>(2 * kSamples)),
+        first_(block.Shared<int32_t>(2 * kSamples)),
+        count_(block.Shared<int32_t>(1)),
+        size_(static_cast<int32_t>(axis.samples * bins)),
+        descending_(axis.bin < 0) {}
 
-  const Axis taps;
-
-  POLYOP_DEVICE void Fill(int thread, int threads) const {
-    taps.Fill(thread, threads);
-    for (int32_t s = thread; taps.kept() && s < Samples(); s += threads) {
-      bin_[s] = s / static_cast<int32_t>(taps.axis.samples);
-    }
+  POLYOP_DEVICE void Fill(const RoiAxis& axis, int64_t bins, int64_t extent, int thread) const {
+    FillPairs(axis, bins, extent, 1, thread, false, samples_);
+    for (int32_t k = thread; k < size_; k += kThreadsPerBlock) bin_[k] = k / static_cast<int32_t>(axis.samples);
   }
-  /// Lists the pixels after Fill, on one thread. Positions ascend, or descend if the bins are negative, so the samples
-  /// of a pixel are consecutive.
+  /// Lists the columns after Fill in ascending order, on one thread. Positions ascend or descend, so the samples of a
+  /// column are consecutive.
   POLYOP_DEVICE void List() const {
     int32_t count = 0, last = -1;
-    for (int32_t k = 0; taps.kept() && k < Samples(); ++k) {
-      const LinearTaps& sample = taps.table[InOrder(k)];
-      if (!sample.inside) continue;
-      for (const int32_t pixel : {sample.low, sample.high}) {
-        if (pixel <= last) continue;
-        pixel_[count] = last = pixel;
+    for (int32_t k = 0; k < size_; ++k) {
+      const PixelPair sample = samples_[InOrder(k)];
+      if (sample.low > last) {
+        pixel_[count] = last = sample.low;
+        first_[count++] = k;
+      }
+      if (sample.high > last) {
+        pixel_[count] = last = sample.high;
         first_[count++] = k;
       }
     }
     *count_ = count;
   }
   POLYOP_DEVICE int32_t count() const { return *count_; }
-  POLYOP_DEVICE int32_t Pixel(int32_t i) const { return pixel_[i]; }
-  /// Calls visit(bin, weight) for each sample that has a weight at pixel i.
-  template <class Visit>
-  POLYOP_DEVICE void ForEachSample(int32_t i, const Visit& visit) const {
-    const int32_t pixel = pixel_[i];
-    for (int32_t k = first_[i]; k < Samples(); ++k) {
-      const LinearTaps& sample = taps.table[InOrder(k)];
-      if (!sample.inside || sample.low > pixel) return;
-      const float weight = sample.low == pixel ? sample.low_weight : sample.high_weight;
-      if (weight != 0) visit(bin_[InOrder(k)], weight);
+
+  /// Column i of the list, and the weights of its bins.
+  class Column {
+   public:
+    POLYOP_DEVICE Column(const TouchedColumns& columns, int32_t i)
+        : pixel(columns.pixel_[i]), columns_(columns), rest_(columns.first_[i]) {
+      for (int n = 0; n < 2; ++n) {
+        bin_[n] = columns_.BinOf(rest_);
+        weight_[n] = WeightOf(rest_);
+        if (weight_[n] >= 0) ++rest_;
+      }
     }
+
+    const int32_t pixel;
+
+    /// Returns the weighted sum of a row of bins. A gradient whose weight is 0 is not read.
+    template <class T>
+    POLYOP_DEVICE float Sum(const T* grads) const {
+      float sum = 0;
+      for (int n = 0; n < 2; ++n) {
+        if (weight_[n] > 0) sum += weight_[n] * ToFloat(grads[bin_[n]]);
+      }
+      if (weight_[1] < 0) return sum;
+      for (int32_t k = rest_;; ++k) {
+        const float weight = WeightOf(k);
+        if (weight < 0) return sum;
+        if (weight > 0) sum += weight * ToFloat(grads[columns_.BinOf(k)]);
+      }
+    }
+
+   private:
+    // Returns the weight of sample k at the column, or -1 if the samples of the column have ended.
+    POLYOP_DEVICE float WeightOf(int32_t k) const {
+      if (k >= columns_.size_) return -1;
+      const PixelPair sample = columns_.samples_[columns_.InOrder(k)];
+      if (sample.low < 0 || sample.low > pixel) return -1;
+      return sample.low == pixel ? sample.low_weight : sample.high_weight;
+    }
+
+    const TouchedColumns& columns_;
+    int32_t bin_[2];
+    float weight_[2];
+    int32_t rest_;
+  };
+
+ private:
+  POLYOP_DEVICE int32_t InOrder(int32_t k) const { return descending_ ? size_ - 1 - k : k; }
+  POLYOP_DEVICE int32_t BinOf(int32_t k) const { return k < size_ ? bin_[InOrder(k)] : 0; }
+
+  PixelPair* samples_;
+  int32_t *bin_, *pixel_, *first_, *count_, size_;
+  bool descending_;
+};
+
+// Sums of two neighbouring rows of a column of pixels, which are added to memory when the next samples are in others.
+class RowSums {
+ public:
+  POLYOP_DEVICE RowSums(float* column, int64_t width) : column_(column), width_(static_cast<int32_t>(width)) {}
+
+  POLYOP_DEVICE void Add(const PixelPair& sample, float value) {
+    if (sample.low < 0) return;
+    if (sample.low != row_) MoveTo(sample.low);
+    if (sample.low_weight != 0) {
+      low_ += sample.low_weight * value;
+      has_low_ = true;
+    }
+    if (sample.high_weight != 0) {
+      high_ += sample.high_weight * value;
+      has_high_ = true;
+    }
+  }
+  POLYOP_DEVICE void Finish() const {
+    if (has_low_) AtomicAdd(column_ + row_ * width_, low_);
+    if (has_high_) AtomicAdd(column_ + (row_ + 1) * width_, high_);
   }
 
  private:
-  POLYOP_DEVICE int32_t Samples() const { return static_cast<int32_t>(taps.axis.samples * taps.bins); }
-  POLYOP_DEVICE int32_t InOrder(int32_t k) const { return taps.axis.bin < 0 ? Samples() - 1 - k : k; }
+  POLYOP_DEVICE void MoveTo(int32_t row) {
+    const bool next = row == row_ + 1;
+    if (has_low_) AtomicAdd(column_ + row_ * width_, low_);
+    if (has_high_ && !next) AtomicAdd(column_ + (row_ + 1) * width_, high_);
+    low_ = next ? high_ : 0;
+    has_low_ = next && has_high_;
+    high_ = 0;
+    has_high_ = false;
+    row_ = row;
+  }
 
-  int32_t *bin_, *pixel_, *first_, *count_;
+  float* column_;
+  int32_t width_, row_ = -2;
+  float low_ = 0, high_ = 0;
+  bool has_low_ = false, has_high_ = false;
 };
 
 // Adds `grad` times its weights to the pixels of a sample.
@@ -131,86 +205,125 @@ POLYOP_DEVICE void AddMaximum(const Axis& y, const Axis& x, int64_t row, int64_t
   }
 }
 
-// Computes the gradient with respect to one level, of the boxes that are pooled from it.
+// What the kernels of a level share.
 template <class T>
-Status PoolLevelBackwardCuda(const CudaContext& cuda, const RoiPyramid<T>& pyramid, int32_t number,
-                             const UprightRois<T>& rois, int64_t count, const RoiPooling& how, const T* grad_output,
-                             T* grad_input) {
-  const RoiLevel<T> level = pyramid.level[number];
-  const int64_t bins = how.rows * how.columns, channels = pyramid.channels, images = pyramid.images;
-  const int64_t pixels = level.height * level.width;
-  if (images * channels * pixels == 0) return cuda.Check();
-  POLYOP_RETURN_IF_ERROR(CheckLevels<T>({&level, 1}));
-  return SumAtomically(cuda, images, channels, pixels, grad_input, [&](const ChannelSums& sums) {
-    const int64_t group = std::min(sums.count, BlocksFor(8 * kThreadsPerBlock, bins));
-    const int64_t parts = BlocksFor(sums.count, group);
-    const Divider by_bins(bins), by_columns(how.columns), by_parts(parts);
-    constexpr int64_t kShared = 2 * TouchedPixels::kSharedBytes;
-    return ForBlocks(cuda, count * parts, kThreadsPerBlock, kShared, [=] POLYOP_DEVICE(Block& block) {
-      int64_t part;
-      const int64_t r = by_parts.Split(block.index, &part), image = rois.Image(r);
-      if (rois.Level(r) != number) return;
-      const bool valid = pyramid.Has(image);
-      float box[4];
-      rois.Box(r, box);
-      const TouchedPixels y(block,
-                            RoiAxis::Make(box[1], box[3], level.scale, how.aligned, how.rows, how.sampling_ratio),
-                            how.rows, level.height);
-      const TouchedPixels x(block,
-                            RoiAxis::Make(box[0], box[2], level.scale, how.aligned, how.columns, how.sampling_ratio),
-                            how.columns, level.width);
-      block.ForThreads([&](int t) {
-        y.Fill(t, kThreadsPerBlock);
-        x.Fill(t, kThreadsPerBlock);
-      });
-      block.ForThreads([&](int t) {
-        if (t == 0) y.List();
-        if (t == 32) x.List();
-      });
-      const int64_t from = sums.first + part * group, left = sums.first + sums.count - from;
-      const int64_t held = valid ? (left < group ? left : group) : 0;
-      const double samples = static_cast<double>(y.taps.axis.samples) * static_cast<double>(x.taps.axis.samples);
-      const float scale = how.average && samples > 0 ? static_cast<float>(1 / samples) : 1;
-      if (how.average && y.taps.kept() && x.taps.kept()) {
-        block.ForThreads([&](int t) {
-          const int64_t across = x.count(), touched = y.count() * across;
-          for (int64_t i = t; i < held * touched; i += kThreadsPerBlock) {
-            const auto at = static_cast<uint32_t>(i), area = static_cast<uint32_t>(touched);
-            const uint32_t pixel = at % area, row = pixel / static_cast<uint32_t>(across);
-            const int64_t c = from + at / area;
-            const T* const grads = grad_output + (r * channels + c) * bins;
-            float sum = 0;
-            y.ForEachSample(static_cast<int32_t>(row), [&](int32_t by, float y_weight) {
-              x.ForEachSample(static_cast<int32_t>(pixel % across), [&](int32_t bx, float x_weight) {
-                sum += y_weight * x_weight * ToFloat(grads[by * how.columns + bx]);
-              });
-            });
-            const int64_t to = y.Pixel(row) * level.width + x.Pixel(static_cast<int32_t>(pixel % across));
-            AtomicAdd(sums.Plane(image, c) + to, sum * scale);
-          }
-        });
-        return;
-      }
+struct LevelGrads {
+  RoiPyramid<T> pyramid;
+  RoiLevel<T> level;
+  int32_t number;
+  UprightRois<T> rois;
+  RoiPooling how;
+  const T* grads;
+
+  POLYOP_DEVICE bool Has(int64_t r) const { return rois.Level(r) == number && pyramid.Has(rois.Image(r)); }
+  POLYOP_DEVICE void Axes(int64_t r, RoiAxis* y, RoiAxis* x) const {
+    float box[4];
+    rois.Box(r, box);
+    *y = RoiAxis::Make(box[1], box[3], level.scale, how.aligned, how.rows, how.sampling_ratio);
+    *x = RoiAxis::Make(box[0], box[2], level.scale, how.aligned, how.columns, how.sampling_ratio);
+  }
+  /// Returns the gradients of the bins of a channel.
+  POLYOP_DEVICE const T* Bins(int64_t r, int64_t channel) const {
+    return grads + (r * pyramid.channels + channel) * how.rows * how.columns;
+  }
+};
+
+// Adds the gradients of averages. Each thread adds all that a RoI gives to a column of pixels of one channel: first it
+// sums a row of bins, then it distributes the sum to rows of pixels. Neighbouring threads have neighbouring columns.
+// For a box with very many samples, a thread adds every sample of a bin.
+template <class T>
+Status AddAverageGrads(const CudaContext& cuda, int64_t count, const LevelGrads<T>& of, const ChannelSums& sums) {
+  const int64_t bins = of.how.rows * of.how.columns, group = ChannelsOfBlock(sums.count, bins);
+  const Divider by_bins(bins), by_columns(of.how.columns), by_count(count);
+  constexpr int kSamples = TouchedColumns::kSamples;
+  constexpr int64_t kShared = TouchedColumns::kSharedBytes + kSamples * static_cast<int64_t>(sizeof(PixelPair));
+  const int64_t blocks = count * BlocksFor(sums.count, group);
+  return ForBlocks<kThreadsPerBlock, 5>(cuda, blocks, kThreadsPerBlock, kShared, [=] POLYOP_DEVICE(Block& block) {
+    int64_t r;
+    const int64_t from = sums.first + by_count.Split(block.index, &r) * group;
+    if (!of.Has(r)) return;
+    const int64_t left = sums.first + sums.count - from, image = of.rois.Image(r), width = of.level.width;
+    const auto held = static_cast<int32_t>(left < group ? left : group);
+    RoiAxis y, x;
+    of.Axes(r, &y, &x);
+    const float scale =
+        y.samples > 0 && x.samples > 0 ? 1 / (static_cast<float>(y.samples) * static_cast<float>(x.samples)) : 0;
+    if (y.samples > kSamples / of.how.rows || x.samples > kSamples / of.how.columns) {
+      const Axis ys{y, of.how.rows, of.level.height, nullptr, 0}, xs{x, of.how.columns, width, nullptr, 0};
       block.ForThreads([&](int t) {
         for (int64_t i = t; i < held * bins; i += kThreadsPerBlock) {
           int64_t bin, column, y_begin, y_end, x_begin, x_end;
           const int64_t c = from + by_bins.Split(i, &bin), row = by_columns.Split(bin, &column);
-          const float grad = ToFloat(grad_output[(r * channels + c) * bins + bin]) * scale;
-          float* const to = sums.Plane(image, c);
-          if (!how.average) {
-            AddMaximum(y.taps, x.taps, row, column, pyramid.Plane(level, image, c), grad, level.width, how.corners, to);
-            continue;
-          }
-          y.taps.Range(row, &y_begin, &y_end);
-          x.taps.Range(column, &x_begin, &x_end);
+          const float grad = ToFloat(of.Bins(r, c)[bin]) * scale;
+          ys.Range(row, &y_begin, &y_end);
+          xs.Range(column, &x_begin, &x_end);
           for (int64_t iy = y_begin; iy < y_end; ++iy) {
-            const LinearTaps down = y.taps.At(row, iy);
+            const LinearTaps down = ys.At(row, iy);
             for (int64_t ix = x_begin; ix < x_end; ++ix) {
-              AddSample({down, x.taps.At(column, ix)}, grad, level.width, to);
+              AddSample({down, xs.At(column, ix)}, grad, width, sums.Plane(image, c));
             }
           }
         }
       });
+      return;
+    }
+    PixelPair* const down = block.Shared<PixelPair>(kSamples);
+    const TouchedColumns across(block, x, of.how.columns);
+    block.ForThreads([&](int t) {
+      FillPairs(y, of.how.rows, of.level.height, 1, t, false, down);
+      across.Fill(x, of.how.columns, width, t);
+    });
+    block.ForThreads([&](int t) {
+      if (t == 0) across.List();
+    });
+    const auto rows = static_cast<int32_t>(of.how.rows), columns = static_cast<int32_t>(of.how.columns);
+    const auto samples = static_cast<int32_t>(y.samples);
+    block.ForThreads([&](int t) {
+      const int32_t touched = across.count();
+      for (int32_t i = t; i < held * touched; i += kThreadsPerBlock) {
+        const auto channel = static_cast<int32_t>(static_cast<uint32_t>(i) / static_cast<uint32_t>(touched));
+        const TouchedColumns::Column column(across, i - channel * touched);
+        const T* const grads = of.Bins(r, from + channel);
+        RowSums to(sums.Plane(image, from + channel) + column.pixel, width);
+        for (int32_t row = 0; row < rows; ++row) {
+          const float sum = column.Sum(grads + row * columns) * scale;
+          for (int32_t k = row * samples; k < (row + 1) * samples; ++k) to.Add(down[k], sum);
+        }
+        to.Finish();
+      }
+    });
+  });
+}
+
+// Adds the gradients of maxima, each thread that of one bin of one channel.
+template <class T>
+Status AddMaximumGrads(const CudaContext& cuda, int64_t count, const LevelGrads<T>& of, const ChannelSums& sums) {
+  constexpr int kSamples = 256;
+  const int64_t bins = of.how.rows * of.how.columns, group = ChannelsOfBlock(sums.count, bins);
+  const Divider by_bins(bins), by_columns(of.how.columns), by_count(count);
+  constexpr int64_t kShared = 2 * kSamples * static_cast<int64_t>(sizeof(LinearTaps));
+  const int64_t blocks = count * BlocksFor(sums.count, group);
+  return ForBlocks(cuda, blocks, kThreadsPerBlock, kShared, [=] POLYOP_DEVICE(Block& block) {
+    int64_t r;
+    const int64_t from = sums.first + by_count.Split(block.index, &r) * group;
+    if (!of.Has(r)) return;
+    const int64_t left = sums.first + sums.count - from, held = left < group ? left : group;
+    const int64_t image = of.rois.Image(r);
+    RoiAxis y_axis, x_axis;
+    of.Axes(r, &y_axis, &x_axis);
+    const Axis y{y_axis, of.how.rows, of.level.height, block.Shared<LinearTaps>(kSamples), kSamples};
+    const Axis x{x_axis, of.how.columns, of.level.width, block.Shared<LinearTaps>(kSamples), kSamples};
+    block.ForThreads([&](int t) {
+      y.Fill(t, kThreadsPerBlock);
+      x.Fill(t, kThreadsPerBlock);
+    });
+    block.ForThreads([&](int t) {
+      for (int64_t i = t; i < held * bins; i += kThreadsPerBlock) {
+        int64_t bin, column;
+        const int64_t c = from + by_bins.Split(i, &bin), row = by_columns.Split(bin, &column);
+        AddMaximum(y, x, row, column, of.pyramid.Plane(of.level, image, c), ToFloat(of.Bins(r, c)[bin]), of.level.width,
+                   of.how.corners, sums.Plane(image, c));
+      }
     });
   });
 }
@@ -218,19 +331,24 @@ Status PoolLevelBackwardCuda(const CudaContext& cuda, const RoiPyramid<T>& pyram
 }  // namespace roi_pool_internal
 
 /// Computes the gradient of PoolRoisCuda with respect to the levels of the pyramid, one after the other in
-/// `grad_input`. A RoI with an invalid batch index adds nothing. Each block adds some channels of one RoI. For averages
-/// a thread gathers the gradient of a pixel from the bins and adds it once. For a box with very many samples, it adds
-/// every sample.
+/// `grad_input`. A RoI with an invalid batch index adds nothing. Each block adds some channels of one RoI.
 template <class T>
 Status PoolRoisBackwardCuda(const CudaContext& cuda, const RoiPyramid<T>& pyramid, const UprightRois<T>& rois,
                             int64_t count, const RoiPooling& how, const T* grad_output, T* grad_input) {
+  using namespace roi_pool_internal;
   for (int32_t l = 0; l < rois.levels; ++l) {
     const RoiLevel<T>& level = pyramid.level[l];
+    const int64_t pixels = level.height * level.width;
+    if (pyramid.images * pyramid.channels * pixels == 0) continue;
+    POLYOP_RETURN_IF_ERROR(CheckLevels<T>({&level, 1}));
+    const LevelGrads<T> of{pyramid, level, l, rois, how, grad_output};
     POLYOP_RETURN_IF_ERROR(
-        roi_pool_internal::PoolLevelBackwardCuda(cuda, pyramid, l, rois, count, how, grad_output, grad_input));
-    grad_input += pyramid.images * pyramid.channels * level.height * level.width;
+        SumAtomically(cuda, pyramid.images, pyramid.channels, pixels, grad_input, [&](const ChannelSums& sums) {
+          return how.average ? AddAverageGrads(cuda, count, of, sums) : AddMaximumGrads(cuda, count, of, sums);
+        }));
+    grad_input += pyramid.images * pyramid.channels * pixels;
   }
-  return Status::Ok();
+  return cuda.Check();
 }
 
 }  // namespace polyop
