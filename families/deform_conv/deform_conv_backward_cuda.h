@@ -10,6 +10,7 @@
 #include "families/sampling/bilinear_taps.h"
 #include "kernels/cuda/atomic_add.h"
 #include "kernels/cuda/block_reduce.h"
+#include "kernels/cuda/lanes.h"
 #include "kernels/cuda/split_sums.h"
 
 namespace polyop {
@@ -48,6 +49,9 @@ template <class T>
 struct BackwardTensors {
   const T *grad_output, *input, *offset, *mask, *weight;
   T *grad_offset, *grad_mask;
+  // Transposed copies for tiles: the input [batch][pixels][channels], and the weights [channels][points][filters of a
+  // group].
+  const T *by_pixels, *by_channels;
 
   POLYOP_HD SamplePosition Position(const Sizes& s, int64_t n, int64_t deform_group, int64_t point, int64_t out) const {
     const int64_t first = n * s.deform_groups * s.points() * s.out_pixels;
@@ -85,14 +89,16 @@ struct BackwardTensors {
 struct PixelDots {
   float of[4] = {0, 0, 0, 0};
 
-  // Adds a channel, and its gradients to the sums of its plane, which may be null. A pixel whose weight is 0 gets none.
+  // Adds a channel, and its gradients to its sums, which may be null. Pixels and sums are `step` and `sums_step`
+  // elements apart. A pixel whose weight is 0 gets none.
   template <class T>
-  POLYOP_DEVICE void Add(const BilinearTaps& taps, const T* plane, float grad, float* sums) {
+  POLYOP_DEVICE void Add(const BilinearTaps& taps, const T* pixels, int64_t step, float grad, float* sums,
+                         int64_t sums_step) {
     for (int k = 0; k < 4; ++k) {
       if (taps.pixel[k] < 0) continue;
-      of[k] = std::fma(grad, ToFloat(plane[taps.pixel[k]]), of[k]);
+      of[k] = std::fma(grad, ToFloat(pixels[taps.pixel[k] * step]), of[k]);
       const float weight = taps.Weight(k);
-      if (sums != nullptr && weight != 0) AtomicAdd(sums + taps.pixel[k], weight * grad);
+      if (sums != nullptr && weight != 0) AtomicAdd(sums + taps.pixel[k] * sums_step, weight * grad);
     }
   }
 };
@@ -118,82 +124,134 @@ Status SampleGradsByThreads(const CudaContext& cuda, const Sizes& s, int64_t bat
           const float weight = tensors.Weight(s, f, channel - run.group * s.group_channels(), point);
           grad = std::fma(tensors.GradOutput(s, n, f, out), weight, grad);
         }
-        dots.Add(taps, tensors.Plane(s, n, channel), grad, sums.data != nullptr ? sums.Plane(n, channel) : nullptr);
+        dots.Add(taps, tensors.Plane(s, n, channel), 1, grad, sums.data != nullptr ? sums.Plane(n, channel) : nullptr,
+                 1);
       }
     }
     if (slopes) tensors.WriteSlopes(s, n, deform_group, point, out, BilinearSlopes::Of(taps, dots.of));
   });
 }
 
+// Float sums [batch][pixels][count] of the channels [first, first + count) of the gradients of the input. `data` may be
+// null.
+struct SumsByPixels {
+  float* data;
+  int64_t first, count;
+};
+
 // Like SampleGradsByThreads. A block computes the samples of one point for a tile of output pixels, some channels at a
-// time.
+// time. The threads of a warp spread neighbouring channels of the same sample.
 template <class T>
 Status SampleGradsByTiles(const CudaContext& cuda, const Sizes& s, int64_t batch, const BackwardTensors<T>& tensors,
-                          const ChannelSums& sums, bool slopes) {
+                          const SumsByPixels& sums, bool slopes) {
   using Product = TileProduct<T>;
   using Order = typename Product::Order;
-  constexpr int kColumns = Product::kColumns, kMaxChannels = 64;
-  const int rows = std::min(kMaxChannels, Product::RowsFor(std::min(s.group_channels(), s.deform_channels())));
-  const int64_t shared = Product::SharedBytes(rows) + rows * kColumns * static_cast<int64_t>(sizeof(float)) +
-                         kColumns * static_cast<int64_t>(sizeof(BilinearTaps)) + 32;
-  const int64_t max_runs = ChannelRun::MaxRuns(s);
+  constexpr int kColumns = Product::kColumns, kRows = Product::kMinRows;
+  constexpr int kStep = kRows + 1;                              // so that channels and pixels are in different banks
+  constexpr int kOfWarp = kColumns / (Product::kThreads / 32);  // pixels
+  constexpr int64_t kShared = Product::SharedBytes(kRows) + kStep * kColumns * static_cast<int64_t>(sizeof(float)) +
+                              kColumns * static_cast<int64_t>(sizeof(BilinearTaps)) + 32;
+  struct Dots {
+    PixelDots of[kOfWarp];
+  };
+  const int64_t max_runs = ChannelRun::MaxRuns(s), plane = s.height * s.width;
   const Divider tiles(BlocksFor(s.out_pixels, kColumns)), by_points(s.points()), by_groups(s.deform_groups);
   const int64_t blocks = batch * s.deform_groups * s.points() * BlocksFor(s.out_pixels, kColumns);
-  return ForBlocks(cuda, blocks, Product::ThreadsFor(rows), shared, [=] POLYOP_DEVICE(Block& block) {
-    Product product(block, rows);
-    float* const grads = block.Shared<float>(rows * kColumns);  // of samples
+  return ForBlocks(cuda, blocks, Product::kThreads, kShared, [=] POLYOP_DEVICE(Block& block) {
+    Product product(block, kRows);
+    float* const grads = block.Shared<float>(kStep * kColumns);  // of samples, [kColumns][kStep]
     BilinearTaps* const taps = block.Shared<BilinearTaps>(kColumns);
-    Block::Local<PixelDots> dots(block);
+    Block::Local<Dots> dots(block);
     int64_t tile, point, deform_group;
     const int64_t n = by_groups.Split(by_points.Split(tiles.Split(block.index, &tile), &point), &deform_group);
-    const int64_t first = tile * kColumns, rest = s.out_pixels - first, columns = rest < kColumns ? rest : kColumns;
+    const int64_t first = tile * kColumns, rest = s.out_pixels - first;
+    const int columns = rest < kColumns ? static_cast<int>(rest) : kColumns;
     block.ForThreads([&](int t) {
       if (t < columns) taps[t] = tensors.Taps(s, n, deform_group, point, first + t);
-      dots[t] = PixelDots();
+      dots[t] = Dots();
     });
     for (int64_t r = 0; r < max_runs; ++r) {
       const ChannelRun run = ChannelRun::Of(s, deform_group, r);
       const int64_t last_sum = sums.first + sums.count, first_filter = run.group * s.group_filters();
       const int64_t begin = slopes || run.begin > sums.first ? run.begin : sums.first;
       const int64_t end = slopes || run.end < last_sum ? run.end : last_sum;
-      for (int64_t channel = begin; channel < end; channel += rows) {
-        const int64_t held = end - channel < rows ? end - channel : rows;
+      for (int64_t channel = begin; channel < end; channel += kRows) {
+        const int held = end - channel < kRows ? static_cast<int>(end - channel) : kRows;
+        const T* const weights = tensors.by_channels + (channel * s.points() + point) * s.group_filters();
         product.Clear();
         for (int64_t f = 0; f < s.group_filters(); f += Product::kDepth) {
-          product.template Add<Order::kAlong, Order::kAlong>(
+          const int64_t left = s.group_filters() - f;
+          const int depth = left < Product::kDepth ? static_cast<int>(left) : Product::kDepth;
+          product.template Add<Order::kDeep, Order::kAlong>(
               [&](int k, int row) {
-                if (f + k >= s.group_filters() || row >= held) return 0.0f;
-                return tensors.Weight(s, first_filter + f + k, channel + row - run.group * s.group_channels(), point);
+                const bool inside = k < depth && row < held;
+                const int64_t at = (inside ? row : 0) * s.points() * s.group_filters() + f + (inside ? k : 0);
+                const float value = ToFloat(weights[at]);
+                return inside ? value : 0.0f;
               },
               [&](int k, int column) {
-                if (f + k >= s.group_filters() || column >= columns) return 0.0f;
-                return tensors.GradOutput(s, n, first_filter + f + k, first + column);
+                const bool inside = k < depth && column < columns;
+                const float value =
+                    tensors.GradOutput(s, n, first_filter + f + (inside ? k : 0), first + (inside ? column : 0));
+                return inside ? value : 0.0f;
               });
         }
-        product.Store([&](int row, int column, float sum) { grads[row * kColumns + column] = sum; });
+        product.Store([&](int row, int column, float sum) { grads[column * kStep + row] = sum; });
+        const T* const from = tensors.by_pixels + n * plane * s.channels + channel;
+        float* const to = sums.data != nullptr ? sums.data + n * plane * sums.count + channel - sums.first : nullptr;
         block.ForThreads([&](int t) {
-          const int column = t % kColumns;
-          if (column >= columns) return;
-          for (int row = t / kColumns; row < held; row += block.threads() / kColumns) {
-            dots[t].Add(taps[column], tensors.Plane(s, n, channel + row), grads[row * kColumns + column],
-                        sums.data != nullptr ? sums.Plane(n, channel + row) : nullptr);
+          for (int j = 0; j < kOfWarp; ++j) {
+            const int column = t / 32 * kOfWarp + j;
+            if (column >= columns) continue;
+            for (int row = t % 32; row < held; row += 32) {
+              dots[t].of[j].Add(taps[column], from + row, s.channels, grads[column * kStep + row],
+                                to != nullptr ? to + row : nullptr, sums.count);
+            }
           }
         });
       }
     }
     if (!slopes) return;
-    block.ForThreads([&](int t) {
-      for (int k = 0; k < 4; ++k) grads[(t / kColumns * 4 + k) * kColumns + t % kColumns] = dots[t].of[k];
+    block.ForWarps([&](int warp) {
+      for (int j = 0; j < kOfWarp; ++j) {
+        for (int k = 0; k < 4; ++k) {
+          Lanes<float> sum;
+          ForLanes([&](int lane) { sum[lane] = dots[warp * 32 + lane].of[j].of[k]; });
+          ReduceLanes(sum, [](float a, float b) { return a + b; });
+          ForLanes([&](int lane) {
+            if (lane == 0) grads[(warp * kOfWarp + j) * 4 + k] = sum[lane];
+          });
+        }
+      }
     });
     block.ForThreads([&](int t) {
       if (t >= columns) return;
-      PixelDots total;
-      for (int part = 0; part < block.threads() / kColumns; ++part) {
-        for (int k = 0; k < 4; ++k) total.of[k] += grads[(part * 4 + k) * kColumns + t];
-      }
-      tensors.WriteSlopes(s, n, deform_group, point, first + t, BilinearSlopes::Of(taps[t], total.of));
+      tensors.WriteSlopes(s, n, deform_group, point, first + t, BilinearSlopes::Of(taps[t], grads + 4 * t));
     });
   });
+}
+
+// Computes the gradients of the input, if `grad_input` exists, and those of offsets and masks, if `slopes`. The sums of
+// the input's gradients are in scratch memory, for as many channels at a time as fit into kMaxScratchSums.
+template <class T>
+Status SampleGradsInScratch(const CudaContext& cuda, const Sizes& s, int64_t batch, const BackwardTensors<T>& tensors,
+                            const std::optional<Tensor<T, 4>>& grad_input, bool slopes) {
+  const int64_t plane = s.height * s.width, one = batch * plane;
+  if (grad_input && grad_input->size() > 0) {
+    // The size of the scratch must not shrink when extents grow.
+    const int64_t at_once = std::clamp<int64_t>(kMaxScratchSums / one, 1, s.channels);
+    float* const data = cuda.Allocate<float>(std::min(one * s.channels, std::max(kMaxScratchSums, one)));
+    for (int64_t first = 0; first < s.channels; first += at_once) {
+      const SumsByPixels sums{data, first, std::min(at_once, s.channels - first)};
+      const bool with_slopes = slopes && sums.count == s.channels;
+      if (with_slopes) slopes = false;
+      POLYOP_RETURN_IF_ERROR(ClearSums(cuda, data, one * sums.count));
+      POLYOP_RETURN_IF_ERROR(SampleGradsByTiles(cuda, s, batch, tensors, sums, with_slopes));
+      POLYOP_RETURN_IF_ERROR(
+          Transpose(cuda, batch, plane, sums.count, data, grad_input->data() + first * plane, s.channels * plane));
+    }
+  }
+  return slopes ? SampleGradsByTiles(cuda, s, batch, tensors, {nullptr, 0, s.channels}, true) : cuda.Check();
 }
 
 // One block per weight, for few filters per group.
@@ -228,6 +286,7 @@ Status WeightGradsByTiles(const CudaContext& cuda, const Sizes& s, int64_t batch
   const int64_t all_chunks = batch * BlocksFor(s.out_pixels, kPixels);
   const SplitSums sums =
       SplitSums::Allocate(cuda, weights, products * row_tiles * BlocksFor(channels, Product::kColumns), all_chunks / 2);
+  const int64_t plane = s.height * s.width;
   const Divider by_points(s.points()), by_runs(max_runs), by_groups(s.deform_groups);
   const auto multiply = [=] POLYOP_DEVICE(Block& block, Product& product, const Tile& tile) {
     ZeroPaddedSample* const samples = block.Shared<ZeroPaddedSample>(kPixels);
@@ -243,19 +302,26 @@ Status WeightGradsByTiles(const CudaContext& cuda, const Sizes& s, int64_t batch
       first *= kPixels;
       const int64_t left = s.out_pixels - first, pixels = left < kPixels ? left : kPixels;
       block.ForThreads([&](int t) {
-        for (int64_t p = t; p < pixels; p += block.threads()) {
-          samples[p] = tensors.Sample(s, n, deform_group, point, first + p);
+        for (int64_t p = t; p < kPixels; p += block.threads()) {
+          samples[p] = p < pixels ? tensors.Sample(s, n, deform_group, point, first + p) : ZeroPaddedSample();
         }
       });
+      // Reads an element that exists instead of one outside, which needs no branches.
+      const T* const from = tensors.by_pixels + n * plane * s.channels + first_channel;
+      const int held_rows = static_cast<int>(tile.rows), held_columns = static_cast<int>(columns);
       for (int64_t p = 0; p < pixels; p += Product::kDepth) {
-        product.template Add<Order::kDeep, Order::kDeep>(
+        const int depth = pixels - p < Product::kDepth ? static_cast<int>(pixels - p) : Product::kDepth;
+        product.template Add<Order::kDeep, Order::kAlong>(
             [&](int k, int row) {
-              if (p + k >= pixels || row >= tile.rows) return 0.0f;
-              return tensors.GradOutput(s, n, first_filter + row, first + p + k);
+              const bool inside = k < depth && row < held_rows;
+              const float value =
+                  tensors.GradOutput(s, n, first_filter + (inside ? row : 0), first + p + (inside ? k : 0));
+              return inside ? value : 0.0f;
             },
             [&](int k, int column) {
-              if (p + k >= pixels || column >= columns) return 0.0f;
-              return ValueOf(samples[p + k], tensors.Plane(s, n, first_channel + column));
+              const bool inside = column < held_columns;
+              const float value = ValueOfPixels(samples + p + k, from + (inside ? column : 0), s.channels);
+              return inside ? value : 0.0f;
             });
       }
     }
@@ -283,13 +349,25 @@ Status DeformConvBackwardCuda(const DeformConvRule& rule, const CudaContext& cud
   POLYOP_RETURN_IF_ERROR(CheckDeformConvPixels(input.shape()));
   const auto s = internal::Sizes::Of(rule, input.shape(), weight.shape(), grad_output.shape());
   const int64_t batch = input.dim(0);
+  const bool few_filters = s.group_filters() < internal::kFew;
+  const bool few = few_filters || std::min(s.group_channels(), s.deform_channels()) < internal::kFew;
+  const bool slopes = gradients.offset || gradients.mask;
+  const T *by_pixels = nullptr, *by_channels = nullptr;
+  if ((!few_filters && gradients.weight) || (!few && (gradients.input || slopes))) {
+    POLYOP_RETURN_IF_ERROR(internal::CopyByPixels(cuda, s, batch, input.data(), &by_pixels));
+  }
+  if (!few && (gradients.input || slopes)) {
+    POLYOP_RETURN_IF_ERROR(internal::CopyByChannels(cuda, s, weight.data(), &by_channels));
+  }
   const internal::BackwardTensors<T> tensors{grad_output.data(),
                                              input.data(),
                                              offset,
                                              mask,
                                              weight.data(),
                                              gradients.offset ? gradients.offset->data() : nullptr,
-                                             gradients.mask ? gradients.mask->data() : nullptr};
+                                             gradients.mask ? gradients.mask->data() : nullptr,
+                                             by_pixels,
+                                             by_channels};
   if (gradients.bias) {
     T* const grad_bias = gradients.bias->data();
     const Divider pixels(s.out_pixels);
@@ -303,15 +381,14 @@ Status DeformConvBackwardCuda(const DeformConvRule& rule, const CudaContext& cud
         [=] POLYOP_DEVICE(int64_t filter, float sum) { grad_bias[filter] = FromFloat<T>(sum); }));
   }
   if (gradients.weight) {
-    const auto compute =
-        s.group_filters() < internal::kFew ? internal::WeightGradsByBlocks<T> : internal::WeightGradsByTiles<T>;
+    const auto compute = few_filters ? internal::WeightGradsByBlocks<T> : internal::WeightGradsByTiles<T>;
     POLYOP_RETURN_IF_ERROR(compute(cuda, s, batch, tensors, gradients.weight->data()));
   }
-  const bool few = std::min({s.group_filters(), s.group_channels(), s.deform_channels()}) < internal::kFew;
-  const auto compute = few ? internal::SampleGradsByThreads<T> : internal::SampleGradsByTiles<T>;
-  return SumAtomicallyWithOthers(
-      cuda, batch, s.channels, s.height * s.width, gradients.input, gradients.offset || gradients.mask,
-      [&](const ChannelSums& sums, bool slopes) { return compute(cuda, s, batch, tensors, sums, slopes); });
+  if (!few) return internal::SampleGradsInScratch(cuda, s, batch, tensors, gradients.input, slopes);
+  return SumAtomicallyWithOthers(cuda, batch, s.channels, s.height * s.width, gradients.input, slopes,
+                                 [&](const ChannelSums& sums, bool with_slopes) {
+                                   return internal::SampleGradsByThreads(cuda, s, batch, tensors, sums, with_slopes);
+                                 });
 }
 
 }  // namespace polyop

@@ -1,11 +1,13 @@
 // Deformable convolution on the GPU: a block gathers a tile of samples into shared memory and multiplies it with the
-// weights there, f16 and bf16 on tensor cores. There is no column buffer.
+// weights there, f16 and bf16 on tensor cores. There is no column buffer, but a copy of the input whose channels are
+// neighbours in memory, so that threads with neighbouring channels load the same pixels.
 #pragma once
 
 #include "families/deform_conv/deform_conv_rule.h"
 #include "families/sampling/zero_padded_sample.h"
 #include "kernels/cuda/cuda.h"
 #include "kernels/cuda/tile_product.h"
+#include "kernels/cuda/transpose.h"
 
 namespace polyop {
 
@@ -46,6 +48,21 @@ POLYOP_HD float ValueOf(const ZeroPaddedSample& sample, const T* plane) {
   for (int k = 0; k < 4; ++k) {
     if (sample.pixel[k] >= 0) sum = std::fma(ToFloat(plane[sample.pixel[k]]), sample.weight[k], sum);
   }
+  return sum;
+}
+
+// The same, without branches, for a channel of pixels that are `step` elements apart. Requires: `sample` is aligned to
+// 16 bytes; `pixels` can be read.
+template <class T>
+POLYOP_HD float ValueOfPixels(const ZeroPaddedSample* sample, const T* pixels, int64_t step) {
+  const auto* const aligned = static_cast<const ZeroPaddedSample*>(__builtin_assume_aligned(sample, 16));
+  int32_t pixel[4];
+  float weight[4], value[4];
+  for (int k = 0; k < 4; ++k) pixel[k] = aligned->pixel[k];
+  for (int k = 0; k < 4; ++k) weight[k] = aligned->weight[k];
+  for (int k = 0; k < 4; ++k) value[k] = ToFloat(pixels[(pixel[k] >= 0 ? pixel[k] : 0) * step]);
+  float sum = 0;
+  for (int k = 0; k < 4; ++k) sum = pixel[k] >= 0 ? std::fma(value[k], weight[k], sum) : sum;
   return sum;
 }
 
@@ -101,19 +118,40 @@ Status ConvolveFew(const CudaContext& cuda, const Sizes& s, int64_t batch, const
   });
 }
 
+// Copies the input to scratch memory as [batch][pixels][channels], which can be read also if there are no pixels.
+template <class T>
+Status CopyByPixels(const CudaContext& cuda, const Sizes& s, int64_t batch, const T* input, const T** copy) {
+  const int64_t pixels = s.height * s.width;
+  T* const to = cuda.Allocate<T>((batch * pixels + 1) * s.channels);
+  *copy = to;
+  return Transpose(cuda, batch, s.channels, pixels, input, to, pixels * s.channels);
+}
+
+// Copies the weights to scratch memory as [channels][points][filters of a group].
+template <class T>
+Status CopyByChannels(const CudaContext& cuda, const Sizes& s, const T* weight, const T** copy) {
+  const int64_t of_filter = s.group_channels() * s.points();
+  T* const to = cuda.Allocate<T>(s.filters * of_filter);
+  *copy = to;
+  return Transpose(cuda, s.groups, s.group_filters(), of_filter, weight, to, s.group_filters() * of_filter);
+}
+
 // Each block computes a tile of filters x pixels of one image and group.
 template <class T>
 Status ConvolveTiles(const CudaContext& cuda, const Sizes& s, int64_t batch, const T* input, const T* offset,
                      const T* mask, const T* weight, const T* bias, T* output) {
   using Product = TileProduct<T>;
   constexpr int64_t kSamples = Product::kColumns * static_cast<int64_t>(sizeof(ZeroPaddedSample));
+  const int64_t pixels = s.height * s.width;
+  const T *by_pixels, *by_channels;
+  POLYOP_RETURN_IF_ERROR(CopyByPixels(cuda, s, batch, input, &by_pixels));
+  POLYOP_RETURN_IF_ERROR(CopyByChannels(cuda, s, weight, &by_channels));
   const auto convolve = [=] POLYOP_DEVICE(Block& block, Product& product, const Tile& tile) {
     ZeroPaddedSample* const samples = block.Shared<ZeroPaddedSample>(Product::kColumns);
     const int64_t n = tile.matrix / s.groups, group = tile.matrix % s.groups;
     const int64_t first_channel = group * s.group_channels(), first_filter = group * s.group_filters() + tile.row;
     const T* const offsets = offset + n * 2 * s.deform_groups * s.points() * s.out_pixels;
     const T* const masks = mask != nullptr ? mask + n * s.deform_groups * s.points() * s.out_pixels : nullptr;
-    const T* const mine = weight + first_filter * s.group_channels() * s.points();
     for (int64_t point = 0; point < s.points(); ++point) {
       int64_t channel = 0;  // in the group
       while (channel < s.group_channels()) {
@@ -122,18 +160,25 @@ Status ConvolveTiles(const CudaContext& cuda, const Sizes& s, int64_t batch, con
         const int64_t rest = (deform_group + 1) * s.deform_channels() - first_channel;
         const int64_t last = rest < s.group_channels() ? rest : s.group_channels();
         block.ForThreads([&](int t) {
-          if (t < tile.columns) samples[t] = FindSample(s, offsets, masks, deform_group, point, tile.column + t);
+          if (t >= Product::kColumns) return;
+          samples[t] = t < tile.columns ? FindSample(s, offsets, masks, deform_group, point, tile.column + t)
+                                        : ZeroPaddedSample();
         });
         for (; channel < last; channel += Product::kDepth) {
-          const T* const planes = input + (n * s.channels + first_channel + channel) * s.height * s.width;
-          product.template Add<Product::Order::kDeep, Product::Order::kAlong>(
+          const int depth = last - channel < Product::kDepth ? static_cast<int>(last - channel) : Product::kDepth;
+          const int held = static_cast<int>(tile.rows);
+          const int64_t step = s.points() * s.group_filters();
+          const T* const from = by_pixels + n * pixels * s.channels + first_channel + channel;
+          const T* const rows =
+              by_channels + ((first_channel + channel) * s.points() + point) * s.group_filters() + tile.row;
+          product.template Add<Product::Order::kAlong, Product::Order::kDeep>(
               [&](int k, int filter) {
-                if (channel + k >= last || filter >= tile.rows) return 0.0f;
-                return ToFloat(mine[(filter * s.group_channels() + channel + k) * s.points() + point]);
+                const float value = ToFloat(rows[(k < depth ? k : 0) * step + (filter < held ? filter : 0)]);
+                return k < depth && filter < held ? value : 0.0f;
               },
               [&](int k, int pixel) {
-                if (channel + k >= last || pixel >= tile.columns) return 0.0f;
-                return ValueOf(samples[pixel], planes + k * s.height * s.width);
+                const float value = ValueOfPixels(samples + pixel, from + (k < depth ? k : 0), s.channels);
+                return k < depth ? value : 0.0f;
               });
         }
         channel = last;

@@ -75,7 +75,8 @@ template <class T, class Pairs>
 Status MultiplyTiles(const CudaContext& cuda, const GatheredFactors<T>& g, const Pairs& pairs) {
   using Product = TileProduct<T>;
   using State = typename Pairs::State;
-  const int rows = Product::RowsFor(g.max_rows);
+  constexpr int kMaxRows = 128;  // more would need too much shared memory
+  const int rows = RowsOfTiles<T>(1, g.max_rows, g.outputs, kMaxRows);
   const int64_t shared = rows * static_cast<int64_t>(sizeof(State) + sizeof(EntryRange) + sizeof(int64_t)) + 64;
   const auto multiply = [=] POLYOP_DEVICE(Block& block, Product& product, const Tile& tile) {
     const int64_t total = g.rows();
@@ -109,15 +110,23 @@ Status MultiplyTiles(const CudaContext& cuda, const GatheredFactors<T>& g, const
             from[row] = entry < ranges[row].end ? pairs.RowOf(entry) : -1;
           }
         });
+        // Reads an element that exists instead of one outside, which needs no branches. There are features, because
+        // there is an entry.
         for (int64_t channel = 0; channel < g.channels; channel += Product::kDepth) {
+          const int64_t rest = g.channels - channel;
+          const int depth = rest < Product::kDepth ? static_cast<int>(rest) : Product::kDepth;
+          const int columns = static_cast<int>(tile.columns);
           product.template Add<Product::Order::kDeep, Product::Order::kDeep>(
               [&](int k, int row) {
-                if (channel + k >= g.channels || from[row] < 0) return 0.0f;
-                return ToFloat(g.features[from[row] * g.channels + channel + k]);
+                const int64_t held = from[row];
+                const T* const features = g.features + (held < 0 ? 0 : held) * g.channels + channel;
+                const float value = ToFloat(features[k < depth ? k : 0]);
+                return k < depth && held >= 0 ? value : 0.0f;
               },
               [&](int k, int column) {
-                if (channel + k >= g.channels || column >= tile.columns) return 0.0f;
-                return g.Weight(tile.column + column, f, channel + k);
+                const bool inside = k < depth && column < columns;
+                const float value = g.Weight(tile.column + (inside ? column : 0), f, channel + (inside ? k : 0));
+                return inside ? value : 0.0f;
               });
         }
       }
@@ -126,7 +135,7 @@ Status MultiplyTiles(const CudaContext& cuda, const GatheredFactors<T>& g, const
       if (exists(row) && column < tile.columns) g.Store(tile.row + row, tile.column + column, sum);
     });
   };
-  return ForTiles<T>(cuda, 1, g.max_rows, g.outputs, shared, multiply);
+  return ForTiles<T>(cuda, 1, g.max_rows, g.outputs, shared, multiply, kMaxRows);
 }
 
 }  // namespace gathered_product_internal

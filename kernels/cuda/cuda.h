@@ -92,6 +92,15 @@ class Block {
     f(static_cast<int>(threadIdx.x / 32));
     __syncthreads();
   }
+  /// Calls load(thread), compute(warp) and store(thread, what load returned) without waiting in between, then waits for
+  /// all threads. Thus some warps load while others compute. `compute` must not read what `store` writes.
+  template <class Load, class Compute, class Store>
+  __device__ void ForThreadsAndWarps(const Load& load, const Compute& compute, const Store& store) {
+    const auto loaded = load(static_cast<int>(threadIdx.x));
+    compute(static_cast<int>(threadIdx.x / 32));
+    store(static_cast<int>(threadIdx.x), loaded);
+    __syncthreads();
+  }
   /// Returns the next `count` elements of the block's shared memory.
   template <class T>
   __device__ T* Shared(int count) {
@@ -221,6 +230,11 @@ class Block {
   template <class F>
   void ForWarps(const F& f) {
     cuda_emulation::InOrder(threads_ / 32, [&](int64_t warp) { f(static_cast<int>(warp)); });
+  }
+  template <class Load, class Compute, class Store>
+  void ForThreadsAndWarps(const Load& load, const Compute& compute, const Store& store) {
+    ForThreads([&](int t) { store(t, load(t)); });
+    ForWarps(compute);
   }
   // Allocates each piece separately, so that sanitizers detect overruns, and fills it with garbage.
   template <class T>

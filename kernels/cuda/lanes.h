@@ -18,6 +18,7 @@ class Lanes {
   T value_;
 #else
   T& operator[](int lane) { return values_[lane]; }
+  const T& operator[](int lane) const { return values_[lane]; }
 
  private:
   T values_[kLanes];
@@ -36,13 +37,14 @@ POLYOP_DEVICE void ForLanes(const F& f) {
 
 /// Sets every lane's value to the sum by `add` of all of them, in a fixed order. Requires: `add` is associative and
 /// commutative.
-template <class Add>
-POLYOP_DEVICE void ReduceLanes(Lanes<float>& values, const Add& add) {
+/// T is a number of 32 or 64 bits.
+template <class T, class Add>
+POLYOP_DEVICE void ReduceLanes(Lanes<T>& values, const Add& add) {
   for (int distance = kLanes / 2; distance > 0; distance /= 2) {
 #ifdef __CUDACC__
     values[0] = add(values[0], __shfl_xor_sync(0xffffffffu, values[0], distance));
 #else
-    Lanes<float> before = values;
+    const Lanes<T> before = values;
     for (int lane = 0; lane < kLanes; ++lane) values[lane] = add(before[lane], before[lane ^ distance]);
 #endif
   }

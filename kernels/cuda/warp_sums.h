@@ -14,7 +14,11 @@ namespace polyop {
 
 namespace warp_sums_internal {
 
-// Uses fused multiply-adds; each thread keeps 4 x 8 sums.
+inline constexpr int kDepth = 16;  // of a call of Add
+inline constexpr int kBand = 16;   // rows
+inline constexpr int kBands = 4;
+
+// Uses fused multiply-adds; each thread keeps 2 x 8 sums of each band.
 template <class T>
 class LaneSums {
  public:
@@ -25,38 +29,45 @@ class LaneSums {
       }
     });
   }
-  POLYOP_DEVICE void Add(const T* a, int a_step, const T* b, int b_step, int depth) {
+  template <int kUsed>
+  POLYOP_DEVICE void Add(const T* a, int a_step, const T* b, int b_step) {
     ForLanes([&](int lane, Sums& sums) {
-      for (int k = 0; k < depth; ++k) {
-        const T* const down = Aligned(a + k * a_step + Row(lane));
-        const T* const across = Aligned(b + k * b_step + Column(lane));
-        for (int i = 0; i < kRows; ++i) {
-          for (int j = 0; j < kColumns; ++j) {
-            sums.of[i][j] = std::fma(ToFloat(down[i]), ToFloat(across[j]), sums.of[i][j]);
+      for (int k = 0; k < kDepth; ++k) {
+        const T* const across = Aligned<4>(b + k * b_step + Column(lane));
+        float right[kColumns];
+        for (int j = 0; j < kColumns; ++j) right[j] = ToFloat(across[j]);
+        for (int band = 0; band < kUsed; ++band) {
+          const T* const down = Aligned<kRows>(a + k * a_step + band * kBand + Row(lane));
+          for (int i = 0; i < kRows; ++i) {
+            const float left = ToFloat(down[i]);
+            float* const row = sums.of[band * kRows + i];
+            for (int j = 0; j < kColumns; ++j) row[j] = std::fma(left, right[j], row[j]);
           }
         }
       }
     });
   }
-  template <int kHalf>
+  template <int kWhich>
   POLYOP_DEVICE void Store(float* to) {
     ForLanes([&](int lane, Sums& sums) {
-      if (Row(lane) / 16 != kHalf) return;
       for (int i = 0; i < kRows; ++i) {
-        for (int j = 0; j < kColumns; ++j) to[(Row(lane) % 16 + i) * 32 + Column(lane) + j] = sums.of[i][j];
+        for (int j = 0; j < kColumns; ++j) {
+          to[(Row(lane) + i) * 32 + Column(lane) + j] = sums.of[kWhich * kRows + i][j];
+        }
       }
     });
   }
 
  private:
-  static constexpr int kRows = 4, kColumns = 8;
+  static constexpr int kRows = 2, kColumns = 8;
   struct Sums {
-    float of[kRows][kColumns];
+    float of[kBands * kRows][kColumns];
   };
   POLYOP_HD static int Row(int lane) { return lane / 4 * kRows; }
   POLYOP_HD static int Column(int lane) { return lane % 4 * kColumns; }
+  template <int kElements>
   POLYOP_HD static const T* Aligned(const T* at) {
-    return static_cast<const T*>(__builtin_assume_aligned(at, kRows * sizeof(T)));
+    return static_cast<const T*>(__builtin_assume_aligned(at, kElements * sizeof(T)));
   }
 
 #ifdef __CUDACC__
@@ -78,43 +89,40 @@ class LaneSums {
 template <class T>
 using TensorCoreType = std::conditional_t<std::is_same_v<T, Half>, __half, __nv_bfloat16>;
 
-// Uses tensor cores: 2 x 2 squares of 16 x 16.
+// Uses tensor cores: kBands x 2 squares of 16 x 16.
 template <class T>
 class TensorSums {
  public:
   __device__ void Clear() {
-    for (auto& row : sums_) {
-      for (auto& square : row) nvcuda::wmma::fill_fragment(square, 0.0f);
+    for (auto& band : sums_) {
+      for (auto& square : band) nvcuda::wmma::fill_fragment(square, 0.0f);
     }
   }
-  __device__ void Add(const T* a, int a_step, const T* b, int b_step, int depth) {
+  template <int kUsed>
+  __device__ void Add(const T* a, int a_step, const T* b, int b_step) {
     using nvcuda::wmma::fragment;
-    for (int k = 0; k < depth; k += kSquare) {
-      fragment<nvcuda::wmma::matrix_a, kSquare, kSquare, kSquare, Element, nvcuda::wmma::col_major> down[2];
-      fragment<nvcuda::wmma::matrix_b, kSquare, kSquare, kSquare, Element, nvcuda::wmma::row_major> across[2];
-      for (int i = 0; i < 2; ++i) {
-        nvcuda::wmma::load_matrix_sync(down[i], Elements(a + k * a_step + i * kSquare), static_cast<unsigned>(a_step));
-        nvcuda::wmma::load_matrix_sync(across[i], Elements(b + k * b_step + i * kSquare),
-                                       static_cast<unsigned>(b_step));
-      }
-      for (int i = 0; i < 2; ++i) {
-        for (int j = 0; j < 2; ++j) nvcuda::wmma::mma_sync(sums_[i][j], down[i], across[j], sums_[i][j]);
-      }
+    fragment<nvcuda::wmma::matrix_b, kBand, kBand, kDepth, Element, nvcuda::wmma::row_major> across[2];
+    for (int j = 0; j < 2; ++j) {
+      nvcuda::wmma::load_matrix_sync(across[j], Elements(b + j * kBand), static_cast<unsigned>(b_step));
+    }
+    for (int band = 0; band < kUsed; ++band) {
+      fragment<nvcuda::wmma::matrix_a, kBand, kBand, kDepth, Element, nvcuda::wmma::col_major> down;
+      nvcuda::wmma::load_matrix_sync(down, Elements(a + band * kBand), static_cast<unsigned>(a_step));
+      for (int j = 0; j < 2; ++j) nvcuda::wmma::mma_sync(sums_[band][j], down, across[j], sums_[band][j]);
     }
   }
-  template <int kHalf>
+  template <int kWhich>
   __device__ void Store(float* to) {
     for (int j = 0; j < 2; ++j) {
-      nvcuda::wmma::store_matrix_sync(to + j * kSquare, sums_[kHalf][j], 32, nvcuda::wmma::mem_row_major);
+      nvcuda::wmma::store_matrix_sync(to + j * kBand, sums_[kWhich][j], 32, nvcuda::wmma::mem_row_major);
     }
   }
 
  private:
-  static constexpr int kSquare = 16;
   using Element = TensorCoreType<T>;
   __device__ static const Element* Elements(const T* at) { return reinterpret_cast<const Element*>(at); }
 
-  nvcuda::wmma::fragment<nvcuda::wmma::accumulator, kSquare, kSquare, kSquare, float> sums_[2][2];
+  nvcuda::wmma::fragment<nvcuda::wmma::accumulator, kBand, kBand, kDepth, float> sums_[kBands][2];
 };
 #endif
 
@@ -137,15 +145,15 @@ using Sums = LaneSums<T>;
 
 }  // namespace warp_sums_internal
 
-/// 32 x 32 sums of products in float. Uses tensor cores if the GPU supports T (f16, and bf16 since sm_80), else fused
-/// multiply-adds. All threads of a warp must call its functions together (Block::ForWarps).
+/// Up to 4 bands of 16 x 32 sums of products in float. Uses tensor cores if the GPU supports T (f16, and bf16 since
+/// sm_80), else fused multiply-adds. All threads of a warp must call its functions together (Block::ForWarps).
 ///
-///   Clear()                               sets all sums to 0
-///   Add(a, a_step, b, b_step, depth)      sum[i][j] += a[k * a_step + i] * b[k * b_step + j] for k < depth
-///   Store<half>(to)                       writes the upper (0) or lower (1) 16 rows to to[16][32]
+///   Clear()                              sets all sums to 0
+///   Add<bands>(a, a_step, b, b_step)     sum[i][j] += a[k * a_step + i] * b[k * b_step + j] for k < 16 and i in the
+///                                        first bands
+///   Store<band>(to)                      writes a band to to[16][32]
 ///
-/// Requires: `a`, `b` and `to` are shared memory aligned to 32 bytes; steps are multiples of 8, `depth` is a multiple
-/// of 16.
+/// Requires: `a`, `b` and `to` are shared memory aligned to 32 bytes; the bytes of steps are multiples of 16.
 template <class T>
 using WarpSums = warp_sums_internal::Sums<T>;
 
