@@ -2,7 +2,7 @@
 #pragma once
 
 #include "families/attention/mask_strides.h"
-#include "kernels/cuda/block_reduce.h"
+#include "kernels/cuda/softmax_lines.h"
 #include "kernels/cuda/tile_product.h"
 
 namespace polyop {
@@ -44,36 +44,15 @@ Status Score(const CudaContext& cuda, const Tensor<const T, 3>& q, const Tensor<
   return ForTiles<Factor>(cuda, q.dim(0), queries, keys, 0, score);
 }
 
-// Turns scores into softmax weights, one block per row. Also writes rounded weights unless `weights` is null.
+// Turns scores into softmax weights. Also writes rounded weights unless `weights` is null.
 template <class T>
 Status WeighScores(const CudaContext& cuda, int64_t rows, int64_t keys, float* scores, T* weights) {
-  constexpr int kThreads = 128;
-  return ForBlocks(cuda, rows, kThreads, kThreads * 4 + 32, [=] POLYOP_DEVICE(Block& block) {
-    float* const partial = block.Shared<float>(kThreads);
-    float* const maximum = block.Shared<float>(1);
-    float* const row = scores + block.index * keys;
-    block.ForThreads([&](int t) {
-      float best = -INFINITY;
-      for (int64_t s = t; s < keys; s += kThreads) best = row[s] != row[s] || row[s] > best ? row[s] : best;
-      partial[t] = best;
-    });
-    ReduceBlock(block, partial, kThreads, [](float a, float b) { return a != a || a > b ? a : b; });
-    block.ForThreads([&](int t) {
-      if (t == 0) *maximum = partial[0];
-    });
-    block.ForThreads([&](int t) {
-      float sum = 0;
-      for (int64_t s = t; s < keys; s += kThreads) sum += row[s] = std::exp(row[s] - *maximum);
-      partial[t] = sum;
-    });
-    ReduceBlock(block, partial, kThreads, [](float a, float b) { return a + b; });
-    block.ForThreads([&](int t) {
-      for (int64_t s = t; s < keys; s += kThreads) {
-        row[s] /= partial[0];
-        if (weights != nullptr) weights[block.index * keys + s] = FromFloat<T>(row[s]);
-      }
-    });
-  });
+  return SoftmaxOfLines<false>(
+      cuda, true, rows, keys, [=] POLYOP_DEVICE(int64_t row, int64_t s) { return scores[row * keys + s]; },
+      [=] POLYOP_DEVICE(int64_t row, int64_t s, float weight) {
+        scores[row * keys + s] = weight;
+        if (weights != nullptr) weights[row * keys + s] = FromFloat<T>(weight);
+      });
 }
 
 // out = weights v. A block computes a tile of queries x components, from factors that are rounded to Factor.

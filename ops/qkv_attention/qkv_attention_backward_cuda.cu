@@ -1,47 +1,58 @@
 #include <optional>
 
 #include "families/attention/attention_cuda.h"
+#include "kernels/cuda/lanes.h"
 #include "kernels/cuda/set_zero.h"
 #include "ops/qkv_attention/qkv_attention_backward.h"
 
 namespace polyop {
 namespace {
 
-// The largest weight of a row and the gradient with respect to it.
-struct LargestWeight {
-  float weight = -1, grad = 0;
-};
-
-// Changes `grads`, with respect to the softmax `weights`, to the scaled gradients with respect to its inputs. One block
+// Changes `grads`, with respect to the softmax `weights`, to the scaled gradients with respect to its inputs. One warp
 // per row.
 Status ScoresBackward(const CudaContext& cuda, int64_t rows, int64_t keys, float scale, const float* weights,
                       float* grads) {
-  constexpr int kThreads = 128;
-  constexpr int64_t kShared = kThreads * static_cast<int64_t>(sizeof(LargestWeight) + sizeof(float));
-  return ForBlocks(cuda, rows, kThreads, kShared, [=] POLYOP_DEVICE(Block& block) {
-    LargestWeight* const largest = block.Shared<LargestWeight>(kThreads);
-    float* const sums = block.Shared<float>(kThreads);
-    const float* const weight = weights + block.index * keys;
-    float* const grad = grads + block.index * keys;
-    block.ForThreads([&](int t) {
-      LargestWeight found;
-      for (int64_t s = t; s < keys; s += kThreads) {
-        if (weight[s] > found.weight) found = {weight[s], grad[s]};
-      }
-      largest[t] = found;
-    });
-    ReduceBlock(block, largest, kThreads,
-                [](const LargestWeight& a, const LargestWeight& b) { return b.weight > a.weight ? b : a; });
-    // Relative to the largest weight's, the gradients do not cancel where that weight is nearly 1.
-    const auto relative = [&](int64_t s) { return grad[s] - (std::isfinite(largest[0].grad) ? largest[0].grad : 0); };
-    block.ForThreads([&](int t) {
-      float sum = 0;
-      for (int64_t s = t; s < keys; s += kThreads) sum += weight[s] * relative(s);
-      sums[t] = sum;
-    });
-    ReduceBlock(block, sums, kThreads, [](float a, float b) { return a + b; });
-    block.ForThreads([&](int t) {
-      for (int64_t s = t; s < keys; s += kThreads) grad[s] = weight[s] * (relative(s) - sums[0]) * scale;
+  constexpr int kWarps = kThreadsPerBlock / kLanes;
+  constexpr int64_t kNone = INT64_MAX;
+  return ForBlocks(cuda, BlocksFor(rows, kWarps), kThreadsPerBlock, 0, [=] POLYOP_DEVICE(Block& block) {
+    block.ForWarps([&](int warp) {
+      const int64_t row = block.index * kWarps + warp;
+      if (row >= rows) return;
+      const float* const weight = weights + row * keys;
+      float* const grad = grads + row * keys;
+      // Relative to the first largest weight's, the gradients do not cancel where that weight is nearly 1.
+      Lanes<float> own, largest, origin, sum;
+      Lanes<int64_t> index;
+      ForLanes([&](int lane) {
+        float found = -1;
+        int64_t at = kNone;
+        for (int64_t s = lane; s < keys; s += kLanes) {
+          if (weight[s] > found) {
+            found = weight[s];
+            at = s;
+          }
+        }
+        own[lane] = largest[lane] = found;
+        index[lane] = at;
+      });
+      ReduceLanes(largest, [](float a, float b) { return a > b ? a : b; });
+      ForLanes([&](int lane) {
+        if (own[lane] != largest[lane]) index[lane] = kNone;
+      });
+      ReduceLanes(index, [](int64_t a, int64_t b) { return a < b ? a : b; });
+      ForLanes([&](int lane) {
+        const float start = index[lane] != kNone ? grad[index[lane]] : 0.0f;
+        origin[lane] = std::isfinite(start) ? start : 0.0f;
+        float total = 0;
+        for (int64_t s = lane; s < keys; s += kLanes) total += weight[s] * (grad[s] - origin[lane]);
+        sum[lane] = total;
+      });
+      ReduceLanes(sum, [](float a, float b) { return a + b; });
+      ForLanes([&](int lane) {
+        for (int64_t s = lane; s < keys; s += kLanes) {
+          grad[s] = weight[s] * (grad[s] - origin[lane] - sum[lane]) * scale;
+        }
+      });
     });
   });
 }
