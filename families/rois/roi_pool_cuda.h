@@ -332,25 +332,122 @@ POLYOP_HD float AverageOfRotatedBin(const RotatedGrid& grid, const RoiLevel<T>& 
   return samples > 0 ? static_cast<float>(sum / samples) : 0;
 }
 
-/// Like PoolRoisCuda, but for rotated boxes; always averages. Each thread pools a bin of one channel.
+namespace roi_pool_internal {
+
+// The pixels of a sample, row by row, and their weights; pixel[0] < 0: the sample is outside.
+struct alignas(16) PixelSquare {
+  int32_t pixel[4];
+  float weight[4];
+
+  POLYOP_HD static PixelSquare Of(double y_at, double x_at, int64_t height, int64_t width) {
+    const PixelPair y = PixelPair::Of(RoiTaps(y_at, height), width, true);
+    const PixelPair x = PixelPair::Of(RoiTaps(x_at, width), 1, true);
+    if (y.low < 0 || x.low < 0) return {{-1, -1, -1, -1}, {0, 0, 0, 0}};
+    return {{y.low + x.low, y.low + x.high, y.high + x.low, y.high + x.high},
+            {y.low_weight * x.low_weight, y.low_weight * x.high_weight, y.high_weight * x.low_weight,
+             y.high_weight * x.high_weight}};
+  }
+  template <class T>
+  POLYOP_DEVICE void Load(const T* plane, T value[4]) const {
+    for (int k = 0; k < 4; ++k) value[k] = plane[pixel[k]];
+  }
+  template <class T>
+  POLYOP_DEVICE float Sum(const T value[4]) const {
+    return (ToFloat(value[0]) * weight[0] + ToFloat(value[1]) * weight[1]) +
+           (ToFloat(value[2]) * weight[2] + ToFloat(value[3]) * weight[3]);
+  }
+};
+
+}  // namespace roi_pool_internal
+
+/// Like PoolRoisCuda, but for rotated boxes; always averages. A block computes the samples of a RoI once for some of
+/// its channels; a box with very many samples is pooled bin by bin.
 template <class T>
 Status PoolRotatedRoisCuda(const CudaContext& cuda, const RoiPyramid<T>& pyramid, const RotatedRois<T>& rois,
                            int64_t count, const RoiPooling& how, T* output) {
-  const int64_t channels = pyramid.channels;
-  if (count * channels == 0) return cuda.Check();
+  using roi_pool_internal::PixelSquare;
+  const int64_t channels = pyramid.channels, bins = how.rows * how.columns;
+  if (count * channels * bins == 0) return cuda.Check();
   POLYOP_RETURN_IF_ERROR(CheckLevels<T>({pyramid.level, static_cast<size_t>(rois.levels)}));
-  const Divider by_rows(how.rows), by_columns(how.columns), by_channels(channels);
-  return ForEach(cuda, count * channels * how.rows * how.columns, [=] POLYOP_DEVICE(int64_t i) {
-    int64_t column, row, c;
-    const int64_t r = by_channels.Split(by_rows.Split(by_columns.Split(i, &column), &row), &c);
+  const int64_t group = roi_pool_internal::ChannelsOfBlock(channels, bins);
+  // A fixed number of samples needs only that much shared memory; the rest caches pixels.
+  constexpr int64_t kMaxSamples = 512;
+  const int64_t ratio = how.sampling_ratio;
+  const int64_t capacity = ratio > 0 && ratio < 23 ? std::min(kMaxSamples, bins * ratio * ratio) : kMaxSamples;
+  const Divider by_bins(bins), by_columns(how.columns), by_count(count);
+  const int64_t blocks = count * BlocksFor(channels, group);
+  const int64_t shared = capacity * static_cast<int64_t>(sizeof(PixelSquare)) + 16;
+  return ForBlocks<kThreadsPerBlock, 5>(cuda, blocks, kThreadsPerBlock, shared, [=] POLYOP_DEVICE(Block& block) {
+    int64_t r;
+    const int64_t first = by_count.Split(block.index, &r) * group;
+    const auto held = static_cast<int32_t>((channels - first < group ? channels - first : group) * bins);
     const RoiLevel<T>& level = pyramid.level[rois.Level(r)];
     const int64_t image = rois.Image(r);
+    T* const to = output + (r * channels + first) * bins;
     if (!pyramid.Has(image)) {
-      output[i] = FromFloat<T>(NAN);
+      block.ForThreads([&](int t) {
+        for (int32_t i = t; i < held; i += kThreadsPerBlock) to[i] = FromFloat<T>(NAN);
+      });
       return;
     }
     const RotatedGrid grid = RotatedGrid::Make(rois.Box(r), level.scale, how);
-    output[i] = FromFloat<T>(AverageOfRotatedBin(grid, level, pyramid.Plane(level, image, c), row, column));
+    const int64_t most = capacity / bins;
+    if (grid.u.samples > most || grid.v.samples > most || grid.u.samples * grid.v.samples > most) {
+      block.ForThreads([&](int t) {
+        for (int32_t i = t; i < held; i += kThreadsPerBlock) {
+          int64_t bin, column;
+          const int64_t c = first + by_bins.Split(i, &bin), row = by_columns.Split(bin, &column);
+          to[i] = FromFloat<T>(AverageOfRotatedBin(grid, level, pyramid.Plane(level, image, c), row, column));
+        }
+      });
+      return;
+    }
+    const auto across = static_cast<int32_t>(grid.u.samples), samples = across * static_cast<int32_t>(grid.v.samples);
+    // Sample s of a bin is at table[s * stride + bin].
+    const auto stride = static_cast<int32_t>(bins);
+    PixelSquare* const table = block.Shared<PixelSquare>(static_cast<int>(capacity));
+    int32_t* const some_outside = block.Shared<int32_t>(1);
+    block.ForThreads([&](int t) {
+      if (t == 0) *some_outside = 0;
+    });
+    block.ForThreads([&](int t) {
+      for (int32_t i = t; i < samples * stride; i += kThreadsPerBlock) {
+        int64_t column;
+        const int32_t bin = i / samples, s = i - bin * samples;
+        const int64_t row = by_columns.Split(bin, &column);
+        const double u = grid.u.Position(column, s % across), v = grid.v.Position(row, s / across);
+        const PixelSquare square = PixelSquare::Of(grid.Y(u, v), grid.X(u, v), level.height, level.width);
+        table[s * stride + bin] = square;
+        if (square.pixel[0] < 0) *some_outside = 1;
+      }
+    });
+    const float scale = samples > 0 ? 1 / static_cast<float>(samples) : 0;
+    block.ForThreads([&](int t) {
+      const bool all_inside = *some_outside == 0;
+      for (int32_t i = t; i < held; i += kThreadsPerBlock) {
+        int64_t bin;
+        const int64_t c = first + by_bins.Split(i, &bin);
+        const T* const plane = pyramid.Plane(level, image, c);
+        const PixelSquare* const of_bin = table + bin;
+        float sum = 0;
+        int32_t s = 0;
+        for (; all_inside && s + 2 <= samples; s += 2) {
+          const PixelSquare a = of_bin[s * stride], b = of_bin[(s + 1) * stride];
+          T of_a[4], of_b[4];
+          a.Load(plane, of_a);
+          b.Load(plane, of_b);
+          sum += a.Sum(of_a) + b.Sum(of_b);
+        }
+        for (; s < samples; ++s) {
+          const PixelSquare a = of_bin[s * stride];
+          if (a.pixel[0] < 0) continue;
+          T of_a[4];
+          a.Load(plane, of_a);
+          sum += a.Sum(of_a);
+        }
+        to[i] = FromFloat<T>(sum * scale);
+      }
+    });
   });
 }
 
