@@ -28,32 +28,45 @@ struct BinGrads {
 /// Adds the gradients of `count` RoIs of `bins` bins to the weighted pixels of the bins in grad_input [N, C, H, W],
 /// which is overwritten. Functions of `rois`: Image(r), an integer; RoIs of invalid images are skipped;
 /// Grad(r, channel, bin); and Roi(r), an object whose ForEachTap(bin, add) calls add(Tap) for the pixels whose weight
-/// is not 0. Each thread finds the pixels of a bin once for several channels.
+/// is not 0. Four neighbouring threads find the same pixels of a bin and share them, so that they add to neighbouring
+/// pixels at the same time, those of several channels. The RoIs are visited for a few channels at a time, whose sums
+/// stay in the cache.
 template <class T, class Rois>
 Status ScatterBinsCuda(const CudaContext& cuda, int64_t count, int64_t bins, const Rois& rois,
                        const Tensor<T, 4>& grad_input) {
-  constexpr int kChannels = 8;
+  constexpr int kChannels = 16, kLanes = 4;
   const int64_t images = grad_input.dim(0), height = grad_input.dim(2), width = grad_input.dim(3);
   const RoiLevel<T> level{nullptr, height, width, 1.0};
   POLYOP_RETURN_IF_ERROR(CheckLevels<T>({&level, 1}));
-  return SumAtomically(cuda, images, grad_input.dim(1), height * width, grad_input.data(),
-                       [&](const ChannelSums& sums) {
-                         const Divider by_bins(bins), by_parts(BlocksFor(sums.count, kChannels));
-                         return ForEach(cuda, count * by_parts.divisor() * bins, [=] POLYOP_DEVICE(int64_t i) {
-                           int64_t bin, part;
-                           const int64_t r = by_parts.Split(by_bins.Split(i, &bin), &part), image = rois.Image(r);
-                           if (image < 0 || image >= images) return;
-                           const int64_t first = sums.first + part * kChannels, left = sums.first + sums.count - first;
-                           const int held = left < kChannels ? static_cast<int>(left) : kChannels;
-                           float grads[kChannels];
-                           for (int c = 0; c < held; ++c) grads[c] = rois.Grad(r, first + c, bin);
-                           float* const to = sums.Plane(image, first);
-                           rois.Roi(r).ForEachTap(bin, [&](const Tap& tap) {
-                             for (int c = 0; c < held; ++c)
-                               AtomicAdd(to + c * sums.inner + tap.index, grads[c] * tap.weight);
-                           });
-                         });
-                       });
+  return SumAtomically(
+      cuda, images, grad_input.dim(1), height * width, grad_input.data(), [&](const ChannelSums& sums) {
+        const Divider by_bins(bins), by_count(count);
+        const int64_t parts = BlocksFor(sums.count, kChannels);
+        return ForEach(cuda, count * parts * bins * kLanes, [=] POLYOP_DEVICE(int64_t i) {
+          const auto lane = static_cast<int>(i % kLanes);
+          int64_t bin, r;
+          const int64_t part = by_count.Split(by_bins.Split(i / kLanes, &bin), &r), image = rois.Image(r);
+          if (image < 0 || image >= images) return;
+          const int64_t first = sums.first + part * kChannels, left = sums.first + sums.count - first;
+          const int held = left < kChannels ? static_cast<int>(left) : kChannels;
+          // Loops of a fixed length keep the gradients in registers.
+          float grads[kChannels];
+          for (int c = 0; c < kChannels; ++c) grads[c] = c < held ? rois.Grad(r, first + c, bin) : 0;
+          float* const to = sums.Plane(image, first);
+          Tap mine{0, 0};
+          int taps = 0;
+          const auto add_mine = [&] {
+            for (int c = 0; c < kChannels; ++c) {
+              if (c < held) AtomicAdd(to + c * sums.inner + mine.index, grads[c] * mine.weight);
+            }
+          };
+          rois.Roi(r).ForEachTap(bin, [&](const Tap& tap) {
+            if (taps % kLanes == lane) mine = tap;
+            if (++taps % kLanes == 0) add_mine();
+          });
+          if (taps % kLanes > lane) add_mine();
+        });
+      });
 }
 
 /// A rotated RoI, for ScatterBinsCuda.
