@@ -81,11 +81,11 @@ struct PointGrad {
   float of[kAxes] = {};  // x, y (and z)
 };
 
-// Adds the gradient of one sample to the sums of its channel, which may be null, and its product with the derivatives
-// of the sample to the point's if `slopes`. A pixel whose weight is 0 gets nothing.
+// Adds the product of a sample's gradient with the derivatives of the sample to the point's.
 template <int kAxes, int kTaps, class T>
-POLYOP_DEVICE void AddSample(const Axes& axes, const SampleTaps<kAxes, kTaps>& taps, const T* plane, float grad,
-                             float* sums, bool slopes, PointGrad<kAxes>* to) {
+POLYOP_DEVICE void AddSlopes(const Axes& axes, const SampleTaps<kAxes, kTaps>& taps, const T* plane, float grad,
+                             PointGrad<kAxes>* to) {
+  if (kTaps == 1) return;
   const AxisSlopes<kTaps>& xs = taps.axis[0];
   const AxisSlopes<kTaps>& ys = taps.axis[1];
   float point[3] = {};
@@ -97,81 +97,122 @@ POLYOP_DEVICE void AddSample(const Axes& axes, const SampleTaps<kAxes, kTaps>& t
       float across = 0, slope = 0;
       for (int x = 0; x < kTaps; ++x) {
         if (xs.index[x] < 0) continue;
-        const float of_pixel = xs.weight[x] * weight;
-        if (sums != nullptr && of_pixel != 0) AtomicAdd(sums + row + xs.index[x], of_pixel * grad);
-        if (!slopes || kTaps == 1) continue;
         const float value = ToFloat(plane[row + xs.index[x]]);
         across = std::fma(value, xs.weight[x], across);
         slope = std::fma(value, xs.slope[x], slope);
       }
-      if (!slopes || kTaps == 1) continue;
       point[0] = std::fma(slope, weight, point[0]);
       point[1] = std::fma(across, ys.slope[y] * taps.LayerWeight(z), point[1]);
       point[2] = std::fma(across, ys.weight[y] * taps.LayerSlope(z), point[2]);
     }
   }
-  if (!slopes || kTaps == 1) return;
   for (int a = 0; a < kAxes; ++a) to->of[a] = std::fma(point[a], grad, to->of[a]);
 }
 
-// A block finds the taps of some points; then some threads share a point's channels. Neighbouring threads have
-// neighbouring points.
+// Adds the gradients of samples to their pixels. Each thread finds the taps of a point once for several channels. The
+// points are visited for a few channels at a time, whose sums stay in the cache. A pixel whose weight is 0 gets
+// nothing.
+template <class T, int kAxes, int kTaps, class Points>
+Status AddToPixels(const CudaContext& cuda, const Axes& axes, const Tensor<const T, kAxes + 2>& grad_output,
+                   const Points& where, const ChannelSums& sums) {
+  const int64_t channels = grad_output.dim(1), parts = BlocksFor(sums.count, kChannels);
+  const T* const grads = grad_output.data();
+  const Divider by_points(PlanePixels(grad_output.shape())), by_parts(parts);
+  return ForEach(cuda, grad_output.dim(0) * parts * by_points.divisor(), [=] POLYOP_DEVICE(int64_t i) {
+    int64_t point, part;
+    const int64_t n = by_parts.Split(by_points.Split(i, &point), &part);
+    float at[kAxes];
+    where.At(n, point, at);
+    AxisTaps<kTaps> taps[kAxes];
+    for (int a = 0; a < kAxes; ++a) taps[a] = AxisTaps<kTaps>::Of(axes[a], at[a]);
+    const int64_t first = sums.first + part * kChannels, end = sums.first + sums.count;
+    const int64_t last = end - first < kChannels ? end : first + kChannels;
+    for (int64_t c = first; c < last; ++c) {
+      const float grad = ToFloat(grads[(n * channels + c) * by_points.divisor() + point]);
+      float* const plane = sums.Plane(n, c);
+      for (int z = 0; z < (kAxes == 3 ? kTaps : 1); ++z) {
+        const int32_t layer = kAxes == 3 ? taps[kAxes - 1].index[z] : 0;
+        const float layer_weight = kAxes == 3 ? taps[kAxes - 1].weight[z] : 1;
+        for (int y = 0; y < kTaps; ++y) {
+          if (layer < 0 || taps[1].index[y] < 0) continue;
+          float* const row = plane + (layer * axes[1].extent + taps[1].index[y]) * axes[0].extent;
+          const float weight = taps[1].weight[y] * layer_weight;
+          for (int x = 0; x < kTaps; ++x) {
+            const float of_pixel = taps[0].weight[x] * weight;
+            if (taps[0].index[x] >= 0 && of_pixel != 0) AtomicAdd(row + taps[0].index[x], of_pixel * grad);
+          }
+        }
+      }
+    }
+  });
+}
+
+// Computes the gradients of points. A block finds the taps of some points; then some threads share a point's channels.
+// Neighbouring threads have neighbouring points. With many points, a thread has all channels of its point, so that all
+// threads read the same channels at about the same time, from the cache.
 template <class T, int kAxes, int kTaps, class Points, class Sink>
-Status SampleBackward(const GridRule& rule, const CudaContext& cuda, const Tensor<const T, kAxes + 2>& grad_output,
-                      const Tensor<const T, kAxes + 2>& input, const Points& where,
-                      const std::optional<Tensor<T, kAxes + 2>>& grad_input, bool of_points, const Sink& sink) {
+Status PointGrads(const CudaContext& cuda, const Axes& axes, const Tensor<const T, kAxes + 2>& grad_output,
+                  const Tensor<const T, kAxes + 2>& input, const Points& where, const Sink& sink) {
   using Taps = SampleTaps<kAxes, kTaps>;
   using Grad = PointGrad<kAxes>;
-  const Axes axes(rule, input.shape(), Points::kInPixels);
   const int64_t images = input.dim(0), channels = input.dim(1), pixels = axes.Pixels();
   const int64_t points = PlanePixels(grad_output.shape());
   const T *const from = input.data(), *const grads = grad_output.data();
-  constexpr int kMaxLanes = 8;
+  constexpr int64_t kMaxLanes = 8, kManyThreads = int64_t{1} << 18;
   int lanes = 1;
-  while (lanes < kMaxLanes && lanes < channels) lanes *= 2;
+  while (lanes < kMaxLanes && lanes < channels && images * points * lanes < kManyThreads) lanes *= 2;
   const int held = kThreadsPerBlock / lanes;  // points of a block
   const int64_t shared =
       held * static_cast<int64_t>(sizeof(Taps)) + kThreadsPerBlock * static_cast<int64_t>(sizeof(Grad)) + 32;
   const int64_t tiles = BlocksFor(points, held);
-  const auto add = [&](const ChannelSums& sums, bool slopes) {
-    const int64_t first_channel = slopes ? 0 : sums.first, last_channel = slopes ? channels : sums.first + sums.count;
-    return ForBlocks(cuda, images * tiles, kThreadsPerBlock, shared, [=] POLYOP_DEVICE(Block& block) {
-      Taps* const taps = block.Shared<Taps>(held);
-      Grad* const parts = block.Shared<Grad>(kThreadsPerBlock);
-      const int64_t n = block.index / tiles, first = block.index % tiles * held;
-      const int64_t rest = points - first, count = rest < held ? rest : held;
-      block.ForThreads([&](int t) {
-        for (int64_t i = t; i < count * kAxes; i += kThreadsPerBlock) {
-          const int64_t axis = i / count, p = i % count;
-          float at[kAxes];
-          where.At(n, first + p, at);
-          taps[p].axis[axis] = AxisSlopes<kTaps>::Of(axes[static_cast<int>(axis)], at[axis]);
-        }
-      });
-      block.ForThreads([&](int t) {
-        const int p = t % held;
-        Grad grad;
-        if (p < count) {
-          for (int64_t c = first_channel + t / held; c < last_channel; c += lanes) {
-            AddSample<kAxes, kTaps>(axes, taps[p], from + (n * channels + c) * pixels,
-                                    ToFloat(grads[(n * channels + c) * points + first + p]),
-                                    sums.data != nullptr ? sums.Plane(n, c) : nullptr, slopes, &grad);
+  return ForBlocks<kThreadsPerBlock, 4>(
+      cuda, images * tiles, kThreadsPerBlock, shared, [=] POLYOP_DEVICE(Block& block) {
+        Taps* const taps = block.Shared<Taps>(held);
+        Grad* const parts = block.Shared<Grad>(kThreadsPerBlock);
+        const int64_t n = block.index / tiles, first = block.index % tiles * held;
+        const int64_t rest = points - first, count = rest < held ? rest : held;
+        block.ForThreads([&](int t) {
+          for (int64_t i = t; i < count * kAxes; i += kThreadsPerBlock) {
+            const int64_t axis = i / count, p = i % count;
+            float at[kAxes];
+            where.At(n, first + p, at);
+            taps[p].axis[axis] = AxisSlopes<kTaps>::Of(axes[static_cast<int>(axis)], at[axis]);
           }
-        }
-        parts[t] = grad;
+        });
+        block.ForThreads([&](int t) {
+          const int p = t % held;
+          Grad grad;
+          if (p < count) {
+            const Taps of_point = taps[p];
+            for (int64_t c = t / held; c < channels; c += lanes) {
+              AddSlopes<kAxes, kTaps>(axes, of_point, from + (n * channels + c) * pixels,
+                                      ToFloat(grads[(n * channels + c) * points + first + p]), &grad);
+            }
+          }
+          parts[t] = grad;
+        });
+        block.ForThreads([&](int t) {
+          if (t >= count) return;
+          Grad total;
+          for (int lane = 0; lane < lanes; ++lane) {
+            for (int a = 0; a < kAxes; ++a) total.of[a] += parts[lane * held + t].of[a];
+          }
+          sink.Write(n, first + t, total.of);
+        });
       });
-      if (!slopes) return;
-      block.ForThreads([&](int t) {
-        if (t >= count) return;
-        Grad total;
-        for (int lane = 0; lane < lanes; ++lane) {
-          for (int a = 0; a < kAxes; ++a) total.of[a] += parts[lane * held + t].of[a];
-        }
-        sink.Write(n, first + t, total.of);
-      });
-    });
-  };
-  return SumAtomicallyWithOthers(cuda, images, channels, pixels, grad_input, of_points, add);
+}
+
+template <class T, int kAxes, int kTaps, class Points, class Sink>
+Status SampleBackward(const GridRule& rule, const CudaContext& cuda, const Tensor<const T, kAxes + 2>& grad_output,
+                      const Tensor<const T, kAxes + 2>& input, const Points& where,
+                      const std::optional<Tensor<T, kAxes + 2>>& grad_input, bool of_points, const Sink& sink) {
+  const Axes axes(rule, input.shape(), Points::kInPixels);
+  if (grad_input) {
+    POLYOP_RETURN_IF_ERROR(SumAtomically(
+        cuda, input.dim(0), input.dim(1), axes.Pixels(), grad_input->data(),
+        [&](const ChannelSums& sums) { return AddToPixels<T, kAxes, kTaps>(cuda, axes, grad_output, where, sums); }));
+  }
+  return of_points ? PointGrads<T, kAxes, kTaps>(cuda, axes, grad_output, input, where, sink) : cuda.Check();
 }
 
 }  // namespace grid_internal
