@@ -123,15 +123,22 @@ Status Sample(const GridRule& rule, const CudaContext& cuda, const Tensor<const 
     const int64_t last = (part + 1) * kChannels < channels ? (part + 1) * kChannels : channels;
     for (int64_t c = part * kChannels; c < last; ++c) {
       const T* const plane = from + (n * channels + c) * plane_size;
+      // All pixels are loaded before the first is used.
+      T value[kTapsZ][kTaps][kTaps];
+      for (int z = 0; z < kTapsZ; ++z) {
+        for (int y = 0; y < kTaps; ++y) {
+          const bool inside = zs.index[z] >= 0 && ys.index[y] >= 0;
+          const T* const row = plane + (zs.index[z] * axes[1].extent + ys.index[y]) * axes[0].extent;
+          for (int x = 0; x < kTaps; ++x) {
+            value[z][y][x] = inside && xs.index[x] >= 0 ? row[xs.index[x]] : FromFloat<T>(0);
+          }
+        }
+      }
       float sum = 0;
       for (int z = 0; z < kTapsZ; ++z) {
         for (int y = 0; y < kTaps; ++y) {
-          if (zs.index[z] < 0 || ys.index[y] < 0) continue;
-          const T* const row = plane + (zs.index[z] * axes[1].extent + ys.index[y]) * axes[0].extent;
           float across = 0;
-          for (int x = 0; x < kTaps; ++x) {
-            if (xs.index[x] >= 0) across = std::fma(ToFloat(row[xs.index[x]]), xs.weight[x], across);
-          }
+          for (int x = 0; x < kTaps; ++x) across = std::fma(ToFloat(value[z][y][x]), xs.weight[x], across);
           sum = std::fma(across, ys.weight[y] * zs.weight[z], sum);
         }
       }
