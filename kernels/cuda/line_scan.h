@@ -20,50 +20,81 @@ struct Lines {
 /// later)` is associative; Item is trivially copyable.
 template <class Item, class Load, class Add, class Store>
 Status ScanLines(const CudaContext& cuda, const Lines& lines, const Load& load, const Add& add, const Store& store) {
+  if (lines.length <= 0) return cuda.Check();
   if (lines.inner > 1) {  // neighbouring threads scan neighbouring lines
+    constexpr int kAhead = 8;
     const Divider inner(lines.inner);
     return ForEach(cuda, lines.outer * lines.inner, [=] POLYOP_DEVICE(int64_t line) {
       int64_t i;
       const int64_t o = inner.Split(line, &i);
-      Item sum = load(lines.IndexOf(o, i, 0), 0);
-      store(lines.IndexOf(o, i, 0), sum);
-      for (int64_t k = 1; k < lines.length; ++k) {
-        const int64_t index = lines.IndexOf(o, i, k);
-        sum = add(sum, load(index, k));
-        store(index, sum);
+      Item sum{};
+      for (int64_t first = 0; first < lines.length; first += kAhead) {
+        // Elements are loaded before the stores of those before them, which could be to the same memory for all that
+        // the compiler knows.
+        Item items[kAhead];
+        for (int j = 0; j < kAhead; ++j) {
+          if (first + j < lines.length) items[j] = load(lines.IndexOf(o, i, first + j), first + j);
+        }
+        for (int j = 0; j < kAhead; ++j) {
+          if (first + j >= lines.length) continue;
+          sum = first + j == 0 ? items[j] : add(sum, items[j]);
+          store(lines.IndexOf(o, i, first + j), sum);
+        }
       }
     });
   }
-  // Each block scans one line, one element per thread at a time (Hillis and Steele, Data Parallel Algorithms, 1986).
-  constexpr int kThreads = 128;
-  return ForBlocks(cuda, lines.outer, kThreads, 3 * (kThreads + 1) * static_cast<int64_t>(sizeof(Item)) + 48,
-                   [=] POLYOP_DEVICE(Block& block) {
-                     Item* from = block.Shared<Item>(kThreads);
-                     Item* to = block.Shared<Item>(kThreads);
-                     Item* const carry = block.Shared<Item>(1);
-                     for (int64_t first = 0; first < lines.length; first += kThreads) {
-                       const int count =
-                           static_cast<int>(lines.length - first < kThreads ? lines.length - first : kThreads);
-                       block.ForThreads([&](int t) {
-                         if (t >= count) return;
-                         const Item item = load(lines.IndexOf(block.index, 0, first + t), first + t);
-                         from[t] = first > 0 && t == 0 ? add(*carry, item) : item;
-                       });
-                       for (int step = 1; step < count; step *= 2) {
-                         block.ForThreads([&](int t) {
-                           if (t < count) to[t] = t >= step ? add(from[t - step], from[t]) : from[t];
-                         });
-                         Item* const swap = from;
-                         from = to;
-                         to = swap;
-                       }
-                       block.ForThreads([&](int t) {
-                         if (t >= count) return;
-                         store(lines.IndexOf(block.index, 0, first + t), from[t]);
-                         if (t == count - 1) *carry = from[t];
-                       });
-                     }
-                   });
+  // Each block scans kTile elements at a time, of several short lines or of one. A thread sums kPerThread neighbours,
+  // then the threads of a line sum their totals (Hillis and Steele, Data Parallel Algorithms, 1986).
+  constexpr int kThreads = 128, kPerThread = 4, kTile = kThreads * kPerThread;
+  int bits = 2;  // 2^bits elements of a line in a tile
+  static_assert(kPerThread == 1 << 2);
+  while (1 << bits < kTile && 1 << bits < lines.length) ++bits;
+  const int of_line = 1 << bits, held = kTile / of_line, in_line = of_line / kPerThread;  // lines, threads of a line
+  constexpr int64_t kShared = (kTile + 2 * kThreads + 1) * static_cast<int64_t>(sizeof(Item)) + 64;
+  return ForBlocks(cuda, BlocksFor(lines.outer, held), kThreads, kShared, [=] POLYOP_DEVICE(Block& block) {
+    Item* const items = block.Shared<Item>(kTile);
+    Item* from = block.Shared<Item>(kThreads);
+    Item* to = block.Shared<Item>(kThreads);
+    Item* const carry = block.Shared<Item>(1);
+    const int64_t first_line = block.index * held;
+    for (int64_t first = 0; first < lines.length; first += of_line) {
+      const auto line = [&](int e) { return first_line + (e >> bits); };
+      const auto at = [&](int e) { return first + (e & (of_line - 1)); };
+      const auto exists = [&](int e) { return line(e) < lines.outer && at(e) < lines.length; };
+      block.ForThreads([&](int t) {
+        for (int e = t; e < kTile; e += kThreads) {
+          if (exists(e)) items[e] = load(lines.IndexOf(line(e), 0, at(e)), at(e));
+        }
+      });
+      block.ForThreads([&](int t) {
+        const int e = t * kPerThread;
+        if (!exists(e)) return;
+        if (first > 0 && t == 0) items[0] = add(*carry, items[0]);
+        Item sum = items[e];
+        for (int j = 1; j < kPerThread; ++j) {
+          if (exists(e + j)) items[e + j] = sum = add(sum, items[e + j]);
+        }
+        from[t] = sum;
+      });
+      for (int step = 1; step < in_line; step *= 2) {
+        block.ForThreads([&](int t) {
+          if (exists(t * kPerThread)) to[t] = (t & (in_line - 1)) >= step ? add(from[t - step], from[t]) : from[t];
+        });
+        Item* const swap = from;
+        from = to;
+        to = swap;
+      }
+      block.ForThreads([&](int t) {
+        for (int e = t; e < kTile; e += kThreads) {
+          if (!exists(e)) continue;
+          const int owner = e / kPerThread;
+          const Item sum = (owner & (in_line - 1)) > 0 ? add(from[owner - 1], items[e]) : items[e];
+          store(lines.IndexOf(line(e), 0, at(e)), sum);
+          if (e == kTile - 1) *carry = sum;
+        }
+      });
+    }
+  });
 }
 
 }  // namespace polyop
