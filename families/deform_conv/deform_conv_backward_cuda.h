@@ -10,8 +10,8 @@
 #include "families/sampling/bilinear_taps.h"
 #include "kernels/cuda/atomic_add.h"
 #include "kernels/cuda/block_reduce.h"
-#include "kernels/cuda/lanes.h"
 #include "kernels/cuda/split_sums.h"
+#include "kernels/cuda/warp_lanes.h"
 
 namespace polyop {
 
@@ -217,7 +217,7 @@ Status SampleGradsByTiles(const CudaContext& cuda, const Sizes& s, int64_t batch
         for (int k = 0; k < 4; ++k) {
           Lanes<float> sum;
           ForLanes([&](int lane) { sum[lane] = dots[warp * 32 + lane].of[j].of[k]; });
-          ReduceLanes(sum, [](float a, float b) { return a + b; });
+          sum.Sum<1, kLanes>([](float a, float b) { return a + b; });
           ForLanes([&](int lane) {
             if (lane == 0) grads[(warp * kOfWarp + j) * 4 + k] = sum[lane];
           });

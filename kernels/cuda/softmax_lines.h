@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/cuda/block_reduce.h"
-#include "kernels/cuda/lanes.h"
+#include "kernels/cuda/warp_lanes.h"
 
 namespace polyop {
 namespace softmax_internal {
@@ -43,7 +43,7 @@ Status InRegisters(const CudaContext& cuda, int64_t lines, int64_t length, const
         for (int j = 0; j < kHeld; ++j) best = MaxOf(best, held[lane].of[j]);
         max[lane] = best;
       });
-      ReduceLanes(max, [](float a, float b) { return MaxOf(a, b); });
+      max.Sum<1, kLanes>([](float a, float b) { return MaxOf(a, b); });
       ForLanes([&](int lane) {
         float total = 0;
         for (int j = 0; j < kHeld; ++j) {
@@ -57,7 +57,7 @@ Status InRegisters(const CudaContext& cuda, int64_t lines, int64_t length, const
         }
         sum[lane] = total;
       });
-      ReduceLanes(sum, [](float a, float b) { return a + b; });
+      sum.Sum<1, kLanes>([](float a, float b) { return a + b; });
       ForLanes([&](int lane) {
         const float scale = ScaleOf<kLog>(sum[lane]);
         for (int j = 0; j < kHeld; ++j) {

@@ -1,8 +1,8 @@
 #include <optional>
 
 #include "families/attention/attention_cuda.h"
-#include "kernels/cuda/lanes.h"
 #include "kernels/cuda/set_zero.h"
+#include "kernels/cuda/warp_lanes.h"
 #include "ops/qkv_attention/qkv_attention_backward.h"
 
 namespace polyop {
@@ -35,11 +35,11 @@ Status ScoresBackward(const CudaContext& cuda, int64_t rows, int64_t keys, float
         own[lane] = largest[lane] = found;
         index[lane] = at;
       });
-      ReduceLanes(largest, [](float a, float b) { return a > b ? a : b; });
+      largest.Sum<1, kLanes>([](float a, float b) { return a > b ? a : b; });
       ForLanes([&](int lane) {
         if (own[lane] != largest[lane]) index[lane] = kNone;
       });
-      ReduceLanes(index, [](int64_t a, int64_t b) { return a < b ? a : b; });
+      index.Sum<1, kLanes>([](int64_t a, int64_t b) { return a < b ? a : b; });
       ForLanes([&](int lane) {
         const float start = index[lane] != kNone ? grad[index[lane]] : 0.0f;
         origin[lane] = std::isfinite(start) ? start : 0.0f;
@@ -47,7 +47,7 @@ Status ScoresBackward(const CudaContext& cuda, int64_t rows, int64_t keys, float
         for (int64_t s = lane; s < keys; s += kLanes) total += weight[s] * (grad[s] - origin[lane]);
         sum[lane] = total;
       });
-      ReduceLanes(sum, [](float a, float b) { return a + b; });
+      sum.Sum<1, kLanes>([](float a, float b) { return a + b; });
       ForLanes([&](int lane) {
         for (int64_t s = lane; s < keys; s += kLanes) {
           grad[s] = weight[s] * (grad[s] - origin[lane] - sum[lane]) * scale;
