@@ -9,6 +9,7 @@
 
 #include "core/call.h"
 #include "core/cuda_context.h"
+#include "core/thread_order.h"
 #include "testing/gpu.h"
 #include "testing/random_call.h"
 #include "xla/ffi/api/c_api.h"
@@ -279,6 +280,10 @@ TEST_P(JaxHandler, EqualsADirectCall) {
       for (size_t o = 0; o < want.size(); ++o) {
         if (!want[o].present()) continue;  // a gradient that the call does not request
         EXPECT_EQ(got[o].shape(), want[o].shape()) << call.Text();
+        if (on_gpu && GpuDevice() == Device::kCuda && SumsInThreadOrder::Marks(op.name)) {
+          testing::ExpectNear(got[o], want[o], {1e-2, 1e-2}, Concat("output ", o, ": ", call.Text()));
+          continue;  // of atomic additions, the last bits differ from run to run
+        }
         EXPECT_TRUE(got[o].SameBytes(want[o])) << "output " << o << ", GPU " << on_gpu << ": " << call.Text();
       }
       if (HasFailure()) return;

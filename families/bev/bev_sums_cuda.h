@@ -21,8 +21,8 @@ template <class I, class CellOf>
 Status FindOwnersCuda(const CudaContext& cuda, const BevIntervals<I>& intervals, int64_t cells, const CellOf& cell_of,
                       const int64_t** owners) {
   return FindLastItems(
-      cuda, intervals.count, cells, [=] POLYOP_DEVICE(int64_t j) { return CellOfInterval(intervals, j, cells, cell_of); },
-      owners);
+      cuda, intervals.count, cells,
+      [=] POLYOP_DEVICE(int64_t j) { return CellOfInterval(intervals, j, cells, cell_of); }, owners);
 }
 
 /// Returns the cell that interval j is summed into, or -1.

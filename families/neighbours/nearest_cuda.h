@@ -55,7 +55,7 @@ struct NearestHeap {
 };
 
 /// The `k` nearest points of each query, nearest first. Element h of query q is at h * `queries` + q. The memory is
-/// scratch memory of the call, or null if k <= kLanes, since the lists are then in registers.
+/// scratch memory of the call, or null if the lists are in registers of a warp.
 struct NearestLists {
   double* squared;
   int32_t* index;
@@ -63,6 +63,10 @@ struct NearestLists {
 
   static NearestLists Allocate(const CudaContext& cuda, int64_t queries, int64_t k) {
     if (k <= kLanes) return {nullptr, nullptr, queries, k};
+    return InMemory(cuda, queries, k);
+  }
+  /// One thread searches for each query, which is faster for many queries with few nearest points.
+  static NearestLists InMemory(const CudaContext& cuda, int64_t queries, int64_t k) {
     return {cuda.Allocate<double>(queries * k), cuda.Allocate<int32_t>(queries * k), queries, k};
   }
 };
@@ -158,7 +162,7 @@ struct WarpSearch {
 template <class T, class Search>
 Status SearchNearest(const CudaContext& cuda, const T* points, int64_t num_points, int64_t num_queries,
                      const Search& search) {
-  if (search.lists.k <= kLanes) {
+  if (search.lists.squared == nullptr) {
     return ForTilesByWarp(cuda, points, num_points, num_queries,
                           nearest_internal::WarpSearch<Search>{search, static_cast<int>(search.lists.k)});
   }

@@ -11,7 +11,9 @@ Status ContourExpandCuda(const ContourExpand& op, const CudaContext& cuda, Tenso
   const int32_t* const initial = internal_kernel_label.data();
   int32_t* const labels = label.data();
   const int64_t min_area = op.min_kernel_area, pixels = grid.size();
-  const auto label_of = [=] POLYOP_DEVICE(int64_t i) { return initial[i] > 0 && initial[i] <= pixels ? initial[i] : 0; };
+  const auto label_of = [=] POLYOP_DEVICE(int64_t i) {
+    return initial[i] > 0 && initial[i] <= pixels ? initial[i] : 0;
+  };
   PixelsByLabel sorted;
   POLYOP_RETURN_IF_ERROR(PixelsByLabel::Sort(cuda, pixels, label_of, &sorted));
   POLYOP_RETURN_IF_ERROR(ForEach(cuda, pixels, [=] POLYOP_DEVICE(int64_t i) {
@@ -24,7 +26,8 @@ Status ContourExpandCuda(const ContourExpand& op, const CudaContext& cuda, Tenso
       RegionGrowingCuda::Start(cuda, grid, labels, [=] POLYOP_DEVICE(int64_t i) { return labels[i] > 0; }, &growing));
   for (int64_t k = kernel_mask.dim(0) - 2; k >= 0; --k) {
     const M* const mask = kernel_mask.data() + k * pixels;
-    POLYOP_RETURN_IF_ERROR(growing.Spread(cuda, [=] POLYOP_DEVICE(int64_t pixel, int32_t) { return mask[pixel] != 0; }));
+    POLYOP_RETURN_IF_ERROR(
+        growing.Spread(cuda, [=] POLYOP_DEVICE(int64_t pixel, int32_t) { return mask[pixel] != 0; }));
   }
   return Status::Ok();
 }

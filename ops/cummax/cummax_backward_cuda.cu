@@ -28,21 +28,23 @@ Status CumMaxBackwardCuda(const CumMaxBackward& op, const CudaContext& cuda, Ten
   const ScanExtents extents = ScanExtents::Of(op.dim, input.shape());
   const T* const grads = grad_values.data();
   const int64_t* const index = indices.data();
-  return SumAtomically(
-      cuda, extents.outer, extents.length, extents.inner, grad_input.data(), [&](const ChannelSums& sums) {
-        const Divider by_inner(extents.inner), by_length(extents.length);
-        return ScanLines<IndexRun>(
-            cuda, Lines{extents.outer, extents.length, extents.inner},
-            [=] POLYOP_DEVICE(int64_t element, int64_t) { return IndexRun{index[element], ToFloat(grads[element]), true}; },
-            [] POLYOP_DEVICE(const IndexRun& a, const IndexRun& b) { return a.Then(b); },
-            [=] POLYOP_DEVICE(int64_t element, const IndexRun& run) {
-              int64_t i, k;
-              const int64_t o = by_length.Split(by_inner.Split(element, &i), &k);
-              const bool last = k == by_length.divisor() - 1;
-              if (!last && index[element + by_inner.divisor()] == run.index) return;
-              if (sums.Has(run.index)) AtomicAdd(sums.Plane(o, run.index) + i, run.sum);
-            });
-      });
+  return SumAtomically(cuda, extents.outer, extents.length, extents.inner, grad_input.data(),
+                       [&](const ChannelSums& sums) {
+                         const Divider by_inner(extents.inner), by_length(extents.length);
+                         return ScanLines<IndexRun>(
+                             cuda, Lines{extents.outer, extents.length, extents.inner},
+                             [=] POLYOP_DEVICE(int64_t element, int64_t) {
+                               return IndexRun{index[element], ToFloat(grads[element]), true};
+                             },
+                             [] POLYOP_DEVICE(const IndexRun& a, const IndexRun& b) { return a.Then(b); },
+                             [=] POLYOP_DEVICE(int64_t element, const IndexRun& run) {
+                               int64_t i, k;
+                               const int64_t o = by_length.Split(by_inner.Split(element, &i), &k);
+                               const bool last = k == by_length.divisor() - 1;
+                               if (!last && index[element + by_inner.divisor()] == run.index) return;
+                               if (sums.Has(run.index)) AtomicAdd(sums.Plane(o, run.index) + i, run.sum);
+                             });
+                       });
 }
 
 POLYOP_ATOMIC_CUDA_KERNELS(CumMaxBackward, CumMaxBackwardCuda, float, Half, BFloat16);

@@ -85,8 +85,8 @@ Status DynamicScatterCuda(const DynamicScatter& op, const CudaContext& cuda, Ten
   const int32_t* order = nullptr;
   POLYOP_RETURN_IF_ERROR(SortRows(cuda, rows, points, &order));
   SortedRuns runs;
-  POLYOP_RETURN_IF_ERROR(
-      SortedRuns::Find(cuda, points, [=] POLYOP_DEVICE(int64_t i) { return rows.Differ(order[i], order[i - 1]); }, &runs));
+  POLYOP_RETURN_IF_ERROR(SortedRuns::Find(
+      cuda, points, [=] POLYOP_DEVICE(int64_t i) { return rows.Differ(order[i], order[i - 1]); }, &runs));
   POLYOP_RETURN_IF_ERROR(ForEach(cuda, 1, [=] POLYOP_DEVICE(int64_t) {
     *voxels = runs.count() - (points > 0 && !rows.Inside(order[points - 1]) ? 1 : 0);
     *feats_count = *coors_count = *counts_count = *voxels;

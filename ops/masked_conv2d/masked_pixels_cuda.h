@@ -30,7 +30,8 @@ struct MaskedPixelsCuda {
     int64_t* const total = cuda.Allocate<int64_t>(1);
     *to = {listed, total};
     POLYOP_RETURN_IF_ERROR(PrefixSums(
-        cuda, pixels, [=] POLYOP_DEVICE(int64_t i) { return static_cast<int64_t>(IsMasked(masks[i])); }, before, total));
+        cuda, pixels, [=] POLYOP_DEVICE(int64_t i) { return static_cast<int64_t>(IsMasked(masks[i])); }, before,
+        total));
     return ForEach(cuda, pixels, [=] POLYOP_DEVICE(int64_t i) {
       if (IsMasked(masks[i])) listed[before[i]] = i;
     });

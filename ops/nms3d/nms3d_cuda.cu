@@ -20,8 +20,8 @@ Status Nms3dCuda(const Nms3d& op, const CudaContext& cuda, Tensor<const T, 2> bo
   SortedSets sorted;
   KeptBits kept;
   POLYOP_RETURN_IF_ERROR(SortedSets::Sort(
-      cuda, 1, count, [=] POLYOP_DEVICE(int64_t, int64_t box) { return ToFloat(from[box]); }, BoxesAbove{0, true}, count,
-      &sorted));
+      cuda, 1, count, [=] POLYOP_DEVICE(int64_t, int64_t box) { return ToFloat(from[box]); }, BoxesAbove{0, true},
+      count, &sorted));
   POLYOP_RETURN_IF_ERROR(
       Suppress(cuda, sorted, count, [=] POLYOP_DEVICE(int64_t, int32_t a, int32_t b) { return rule(a, b); }, &kept));
   int64_t* const to = result.data();

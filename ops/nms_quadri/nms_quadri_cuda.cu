@@ -17,12 +17,13 @@ Status NmsQuadriCuda(const NmsQuadri& op, const CudaContext& cuda, Tensor<const 
       ForEach(cuda, count, [=] POLYOP_DEVICE(int64_t i) { polygons[i] = ConvexPolygon::HullOf<4>(rows + 8 * i); }));
   SortedSets sorted;
   POLYOP_RETURN_IF_ERROR(SortedSets::Sort(
-      cuda, 1, count, [=] POLYOP_DEVICE(int64_t, int64_t box) { return score[box]; }, BoxesAbove{op.score_threshold}, count,
-      &sorted));
+      cuda, 1, count, [=] POLYOP_DEVICE(int64_t, int64_t box) { return score[box]; }, BoxesAbove{op.score_threshold},
+      count, &sorted));
   KeptBits kept;
   POLYOP_RETURN_IF_ERROR(Suppress(
       cuda, sorted, count,
-      [=] POLYOP_DEVICE(int64_t, int32_t a, int32_t b) { return Overlap(polygons[a], polygons[b], threshold); }, &kept));
+      [=] POLYOP_DEVICE(int64_t, int32_t a, int32_t b) { return Overlap(polygons[a], polygons[b], threshold); },
+      &kept));
   int64_t* const to = result.data();
   return EmitKept(cuda, sorted, kept, total,
                   [=] POLYOP_DEVICE(int64_t position, int64_t, int64_t box) { to[position] = box; });

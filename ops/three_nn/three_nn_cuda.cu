@@ -33,7 +33,7 @@ Status ThreeNNCuda(const ThreeNN&, const CudaContext& cuda, Tensor<const T, 3> t
   const int64_t queries = target.dim(0) * target.dim(1);
   return SearchNearest(cuda, source.data(), source.dim(0) * source.dim(1), queries,
                        ThreeNnSearch<T>{target.data(), BatchRanges(source.dim(1), target.dim(1)),
-                                        NearestLists::Allocate(cuda, queries, 3), dist.data(), idx.data()});
+                                        NearestLists::InMemory(cuda, queries, 3), dist.data(), idx.data()});
 }
 
 POLYOP_CUDA_KERNELS(ThreeNN, ThreeNNCuda, float, Half, BFloat16);

@@ -131,7 +131,7 @@ def test_other_devices(node: Node) -> None:
 
 
 # On the GPU, a pixel that is not finite affects also samples in which its weight is 0.
-READS_PIXELS_OF_WEIGHT_0 = {"multi_level_rotated_roi_align", "riroi_align_rotated"}
+READS_PIXELS_OF_WEIGHT_0 = {"deform_roi_pool", "multi_level_rotated_roi_align", "riroi_align_rotated"}
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), 1e30, -1e30])
