@@ -116,9 +116,10 @@ template <class T, int kAxes, int kTaps, class Points>
 Status AddToPixels(const CudaContext& cuda, const Axes& axes, const Tensor<const T, kAxes + 2>& grad_output,
                    const Points& where, const ChannelSums& sums) {
   const int64_t channels = grad_output.dim(1), parts = BlocksFor(sums.count, kChannels);
+  const int64_t points = PlanePixels(grad_output.shape());
   const T* const grads = grad_output.data();
-  const Divider by_points(PlanePixels(grad_output.shape())), by_parts(parts);
-  return ForEach(cuda, grad_output.dim(0) * parts * by_points.divisor(), [=] POLYOP_DEVICE(int64_t i) {
+  const Divider by_points(points), by_parts(parts);
+  return ForEach(cuda, grad_output.dim(0) * parts * points, [=] POLYOP_DEVICE(int64_t i) {
     int64_t point, part;
     const int64_t n = by_parts.Split(by_points.Split(i, &point), &part);
     float at[kAxes];

@@ -47,8 +47,9 @@ def COCOevalEvaluateImages(  # noqa: N802
     image_category_ground_truth_instances: Sequence[Sequence[Sequence[InstanceAnnotation]]],
     image_category_detection_instances: Sequence[Sequence[Sequence[InstanceAnnotation]]],
 ) -> list[ImageEvaluation]:
-    """Matches detections with annotations, as COCOeval.evaluateImg does. Overlaps are [image][category][detection][
-    annotation], detections by descending score. The results are ordered by category, area range and image."""
+    """Matches detections with annotations, as COCOeval.evaluateImg does. Overlaps are indexed by image, category,
+    detection and annotation, detections by descending score. The results are ordered by category, area range and image.
+    """
     ranges = np.asarray(area_ranges, np.float64).reshape(-1, 2)
     thresholds = np.minimum(np.asarray(iou_thresholds, np.float64), 1 - 1e-10)
     images = len(image_category_ground_truth_instances)
