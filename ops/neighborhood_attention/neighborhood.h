@@ -70,13 +70,13 @@ struct NeighborWindow {
     axes[1] = row.first + line % row_count * row.step;
     axes[2] = column.first + number % column_count * column.step;
   }
-  POLYOP_HD int64_t PlaceOf(const int64_t (&axes)[3]) const {
+  POLYOP_HD int64_t LocationOf(const int64_t (&axes)[3]) const {
     return (axes[0] * rows + axes[1]) * columns + axes[2];
   }
-  POLYOP_HD int64_t PlaceOf(uint32_t number) const {
+  POLYOP_HD int64_t LocationOf(uint32_t number) const {
     int64_t axes[3];
     AxesOf(number, axes);
-    return PlaceOf(axes);
+    return LocationOf(axes);
   }
 };
 

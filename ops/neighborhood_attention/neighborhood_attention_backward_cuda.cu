@@ -41,7 +41,7 @@ Status QueryGradients(const CudaContext& cuda, const Neighborhood& neighborhood,
     float *const weights = all_weights + item.row * most, *const products = all_products + item.row * most;
     const auto find_neighbors = [&](int64_t first, int count, Lanes<int64_t>& neighbors) {
       ForLanes([&](int lane) {
-        neighbors[lane] = lane < count ? item.RowAt(window.PlaceOf(static_cast<uint32_t>(first + lane))) : 0;
+        neighbors[lane] = lane < count ? item.RowAt(window.LocationOf(static_cast<uint32_t>(first + lane))) : 0;
       });
     };
     const auto count_from = [&](int64_t first) {
@@ -127,7 +127,7 @@ Status SumOverQueries(const CudaContext& cuda, const Neighborhood& neighborhood,
           if (lane >= count) return;
           int64_t query[3];
           around.AxesOf(static_cast<uint32_t>(first + lane), query);
-          queries[lane] = item.RowAt(around.PlaceOf(query));
+          queries[lane] = item.RowAt(around.LocationOf(query));
           factor[lane] = factors[queries[lane] * most + neighborhood.NumberOf(query, position)];
         });
         neighborhood::AddRows(queries, factor, count, from, part, sums);

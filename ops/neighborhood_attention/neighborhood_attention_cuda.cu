@@ -28,7 +28,7 @@ Status AttendToNeighbors(const CudaContext& cuda, const Neighborhood& neighborho
         const int count = static_cast<int>(window_size - first < kLanes ? window_size - first : kLanes);
         Lanes<int64_t> neighbors;
         ForLanes([&](int lane) {
-          neighbors[lane] = lane < count ? item.RowAt(window.PlaceOf(static_cast<uint32_t>(first + lane))) : 0;
+          neighbors[lane] = lane < count ? item.RowAt(window.LocationOf(static_cast<uint32_t>(first + lane))) : 0;
         });
         Lanes<float> products;
         neighborhood::MultiplyRows(item.row, queries, neighbors, count, keys, products);
