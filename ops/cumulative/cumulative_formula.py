@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from polyop.formulas import Call
+from polyop.formulas.padded_scan_formula import prepare
 
 DIFFERENTIABLE = (0,)
 
@@ -38,20 +39,9 @@ def body(call: Call, *, axis: int, mode: str, exclusive: int, reverse: int) -> s
             sums = CumSum <exclusive = {exclusive}, reverse = {reverse}> (given, axis)
             output = CastLike (sums, input)
         """
-    # A Scan of no steps, or over slices without elements, ends the process in ONNX Runtime: extents of 0 become 1.
-    others = [d for d in range(rank) if d != axis]
-    shape = f"[{', '.join(f'extent_{d}' for d in others)}]" if others else ""
+    statements, shape = prepare(rank, axis)
     return f"""
-        extents = Shape (input)
-        zeros = Sub (extents, extents)
-        one = Constant <value = int64[1] {{1}}> ()
-        wide_extents = Max (extents, one)
-        missing = Sub (wide_extents, extents)
-        pads = Concat <axis = 0> (zeros, missing)
-        given = Cast <to = 11> (input)
-        wide = Pad (given, pads)
-        others = Constant <value = int64[{len(others)}] {{{", ".join(map(str, others))}}}> ()
-        slice = Gather (wide_extents, others)
+        {statements}
         none = Constant <value = double {{1}}> ()
         first = Expand (none, slice)
         last, products = Scan <num_scan_inputs = 1, scan_input_axes = [{axis}], scan_input_directions = [{reverse}],
