@@ -143,13 +143,10 @@ class GradientKernel:
     def __init__(self, operator: Operator, gradient: Operator) -> None:
         self.operator, self.gradient = operator, gradient
         names = [spec.name for spec in operator.inputs]
-        self._grad_of = {f"grad_{name}": o for o, name in enumerate(operator.outputs_named)}
-        self._input_of = {name: i for i, name in enumerate(names)}
-        self.saved_outputs = [
-            operator.outputs_named.index(spec.name)
-            for spec in gradient.inputs
-            if spec.name not in self._grad_of and spec.name not in self._input_of
-        ]
+        given = [f"grad_{name}" for name in operator.outputs_named] + names
+        saved = [spec.name for spec in gradient.inputs if spec.name not in given]
+        self.saved_outputs = [operator.outputs_named.index(name) for name in saved]
+        self._arguments = [(given + saved).index(spec.name) for spec in gradient.inputs]
         self._computed = [names.index(name.removeprefix("grad_")) for name in gradient.outputs_named]
 
     def computes(self, requested: Sequence[int], inputs: Tensors) -> bool:
@@ -170,20 +167,16 @@ class GradientKernel:
         attributes: dict[str, Any],
     ) -> list[Tensor | None]:  # fmt: skip
         """Returns the gradients of the requested inputs."""
-        outputs = iter(saved_outputs)
-        given = self.operator.nest(inputs)
-        args = [
-            grads[self._grad_of[spec.name]]
-            if spec.name in self._grad_of
-            else given[self._input_of[spec.name]]
-            if spec.name in self._input_of
-            else next(outputs)
-            for spec in self.gradient.inputs
-        ]
-        numbers = {self.operator.input_of(i) for i in requested}
-        mask = sum(1 << o for o, i in enumerate(self._computed) if i in numbers)
-        result = as_tuple(self.gradient.overload(*args, **attributes, output_mask=mask))
-        return [self._of_tensor(i, inputs, result[self._computed.index(self.operator.input_of(i))]) for i in requested]
+        given = (*grads, *self.operator.nest(inputs), *saved_outputs)
+        args = [given[i] for i in self._arguments]
+        positions = [self._computed.index(self.operator.input_of(i)) for i in requested]
+        attributes = {**attributes, "output_mask": sum(1 << o for o in set(positions))}
+        if torch.is_grad_enabled() or are_active():
+            result = as_tuple(self.gradient.overload(*args, **attributes))
+        else:  # PyTorch calls its autograd kernel in Python otherwise, which takes longer than a small gradient
+            with torch._C._AutoDispatchBelowAutograd():
+                result = as_tuple(self.gradient.overload(*args, **attributes))
+        return [self._of_tensor(i, inputs, result[o]) for i, o in zip(requested, positions, strict=True)]
 
     def _of_tensor(self, index: int, inputs: Tensors, gradient: Tensor) -> Tensor:
         """Returns the gradient of one tensor; `gradient` is that of its input."""
@@ -241,7 +234,8 @@ class GradientKernel:
             return tuple(results)
 
         names = [self.operator.inputs[i].name for i in forward.differentiable]
-        differentiable = [i for i, spec in enumerate(specs) if spec.name in self._grad_of or spec.name in names]
+        names += [f"grad_{name}" for name in self.operator.outputs_named]
+        differentiable = [i for i, spec in enumerate(specs) if spec.name in names]
         return Rule(self.gradient, formula, differentiable)
 
 
@@ -260,32 +254,53 @@ def register_gradient(operator: Operator, formula: Callable[..., Any], different
 
 def _register(rule: Rule) -> None:
     operator = rule.operator
-    name = f"{operator.namespace}::{operator.name}"
 
-    # PyTorch omits keyword_only_inputs if the operator has no attributes.
-    def setup_context(ctx: Any, inputs: tuple, output: Any, keyword_only_inputs: dict[str, Any] | None = None) -> None:
-        outputs, tensors = as_tuple(output), operator.flatten(inputs)
+    def save(ctx: Any, tensors: Tensors, given: dict[str, Any], output: Any) -> None:
+        outputs = as_tuple(output)
         ctx.num_inputs = len(tensors)
         ctx.save_for_backward(*tensors, *(outputs[o] for o in rule.saved_outputs))
-        ctx.attributes = operator.values(keyword_only_inputs or {})
+        ctx.attributes = operator.values(given)
         ctx.outputs = [(o.shape, o.dtype, o.device) for o in outputs]
 
-    # PyTorch would fill the gradients of all outputs that are not used with zeros, also those of indices, which have
-    # none: as much memory as the indices.
-    def setup_without_zeros(ctx: Any, *args: Any, **given: Any) -> None:
-        ctx.set_materialize_grads(False)
-        setup_context(ctx, *args, **given)
-
-    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
-        grads = tuple(
+    def backward(ctx: Any, saved: Tensors, needed: Sequence[bool], grads: Tensors) -> list[Tensor | None]:
+        grads = [
             torch.zeros(shape, dtype=dtype, device=device) if grad is None and dtype.is_floating_point else grad
             for grad, (shape, dtype, device) in zip(grads, ctx.outputs, strict=True)
-        )
-        saved = ctx.saved_tensors  # a checkpoint allows one access
+        ]
         inputs, outputs = saved[: ctx.num_inputs], saved[ctx.num_inputs :]
-        needed = operator.flatten(ctx.needs_input_grad)
-        return tuple(operator.nest(rule.backward(inputs, outputs, grads, needed, ctx.attributes)))
+        return rule.backward(inputs, outputs, grads, needed, ctx.attributes)
 
-    torch.library.register_autograd(name, backward, setup_context=setup_without_zeros)
-    register_transforms(operator, operator.through(rule.formula), setup_context, backward)
-    RULES[name] = rule
+    _register_autograd(operator, save, backward)
+    register_transforms(operator, operator.through(rule.formula), save, backward)
+    RULES[f"{operator.namespace}::{operator.name}"] = rule
+
+
+def _register_autograd(operator: Operator, save: Callable[..., None], backward: Callable[..., Any]) -> None:
+    """Registers what torch.library.register_autograd would register, which looks up the default values of the
+    attributes in each call. That takes longer than a small kernel.
+    """
+
+    class WithGradient(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, keys: torch._C.DispatchKeySet, given: dict[str, Any], *tensors: Tensor | None) -> Any:
+            # PyTorch would fill the gradients of all outputs that are not used with zeros, also those of indices, which
+            # have none: as much memory as the indices.
+            ctx.set_materialize_grads(False)
+            output = below(keys, operator.nest(tensors), given)
+            save(ctx, tensors, given, output)
+            return output
+
+        @staticmethod
+        def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
+            return (None, None, *backward(ctx, ctx.saved_tensors, ctx.needs_input_grad[2:], grads))
+
+    def below(keys: torch._C.DispatchKeySet, args: Sequence[Any], given: dict[str, Any]) -> Any:
+        with torch._C._AutoDispatchBelowAutograd():
+            return operator.overload.redispatch(keys & torch._C._after_autograd_keyset, *args, **given)
+
+    def call(keys: torch._C.DispatchKeySet, *args: Any, **given: Any) -> Any:
+        if torch.is_grad_enabled() and torch._C._any_requires_grad(*args):
+            return WithGradient.apply(keys, given, *operator.flatten(operator.complete(args)))
+        return below(keys, args, given)
+
+    operator.register(call, "Autograd", with_keyset=True)

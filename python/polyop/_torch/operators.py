@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 from warnings import warn
@@ -57,24 +57,30 @@ class Operator:
         self.gradient: Operator | None = None
         """The kernels of the operator's gradient, itself an operator, if there are any."""
         self.attributes: list[dict[str, Any]] = record["attributes"]
+        self._defaults = {
+            a["name"]: a["choices"][a["default"]] if self._coded(a) else a["default"] for a in self.attributes
+        }
         self.nodes: list[dict[str, Any]] = record["nodes"]
 
-    def register(self, kernel: Callable[..., Any], key: str) -> None:
-        """Registers a Python kernel at a dispatch key."""
-        _fragment(self.namespace).impl(self.name, kernel, key)
+    def register(self, kernel: Callable[..., Any], key: str, with_keyset: bool = False) -> None:
+        """Registers a Python kernel at a dispatch key. With with_keyset its first argument is the call's keys."""
+        _fragment(self.namespace).impl(self.name, kernel, key, with_keyset=with_keyset)
 
-    @property
+    @cached_property
     def overload(self) -> torch._ops.OpOverload:
         return getattr(getattr(torch.ops, self.namespace), self.name).default
 
     def values(self, given: dict[str, Any]) -> dict[str, Any]:
         """Returns the values of all attributes: the given ones, else the defaults."""
-        values = {a["name"]: a["choices"][a["default"]] if self._coded(a) else a["default"] for a in self.attributes}
-        return {**values, **{k: v for k, v in given.items() if v is not None}}
+        return {**self._defaults, **{k: v for k, v in given.items() if v is not None}}
 
     @staticmethod
     def _coded(attribute: dict[str, Any]) -> bool:
         return bool(attribute["choices"]) and isinstance(attribute["default"], int)
+
+    def complete(self, args: Sequence[Any]) -> list[Any]:
+        """Returns a value for each input. PyTorch leaves out arguments at the end that have their default, None."""
+        return [*args, *([] if spec.variadic else None for spec in self.inputs[len(args) :])]
 
     def flatten(self, args: Sequence[Any]) -> list[Any]:
         """Returns the inputs one by one, also those of a variadic input. An omitted input is None."""
@@ -118,8 +124,7 @@ class Operator:
         """Returns the formula as a function with the operator's arguments."""
 
         def call(*args: Any, **given: Any) -> Any:
-            left_out = [None] * (len(self.inputs) - len(args))
-            return formula(*self.flatten(args), *left_out, **self.values(given))
+            return formula(*self.flatten(self.complete(args)), **self.values(given))
 
         return call
 

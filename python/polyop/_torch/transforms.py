@@ -36,11 +36,11 @@ class _Attributes:
 def register_transforms(
     operator: Operator,
     formula: Callable[..., Any],
-    setup_context: Callable[..., None],
-    backward: Callable[..., tuple[Tensor | None, ...]],
+    save: Callable[..., None],
+    backward: Callable[..., Sequence[Tensor | None]],
 ) -> None:
-    """Registers what transforms do with the operator. `formula` has the operator's arguments; the others are those of
-    torch.library.register_autograd.
+    """Registers what transforms do with the operator. `formula` has the operator's arguments, with single tensors
+    `save(context, tensors, attributes, output)` keeps what `backward(context, saved tensors, needed, gradients)` needs.
     """
     keys = torch._C.DispatchKeySet(torch._C.DispatchKey.__members__[_KEY])
     own = torch.library.get_kernel(f"{operator.namespace}::{operator.name}", _KEY)
@@ -60,30 +60,21 @@ def register_transforms(
 
         @staticmethod
         def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-            setup_context(ctx, operator.nest(inputs[1:]), output, inputs[0].given)
+            save(ctx, inputs[1:], inputs[0].given, output)
 
         @staticmethod
         def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
-            return (None, *operator.flatten(backward(_Context(ctx, operator), *grads)))
+            # Outside the transformed function, where the function that torch.func.vjp returns is called, the tensors of
+            # the transform have ended. Operators unwrap them, but differentiation in Python must do so itself.
+            saved = unwrap_dead_wrappers(ctx.saved_tensors)
+            return (None, *backward(ctx, saved, ctx.needs_input_grad[1:], grads))
 
     def call(*args: Any, **given: Any) -> Any:
         kinds = [interpreter.key() for interpreter in get_interpreter_stack() or []]
         if TransformType.Jvp in kinds:
             return formula(*args, **given)
         if kinds and kinds[-1] == TransformType.Grad:
-            full = [*args, *[None] * (len(operator.inputs) - len(args))]
-            return Transformed.apply(_Attributes(given), *operator.flatten(full))
+            return Transformed.apply(_Attributes(given), *operator.flatten(operator.complete(args)))
         return loop(args, given)
 
     operator.register(call, _KEY)
-
-
-class _Context:
-    """The context of a function whose first argument is not the operator's, and whose others are single tensors."""
-
-    def __init__(self, ctx: Any, operator: Operator) -> None:
-        # Outside the transformed function, where the function that torch.func.vjp returns is called, the tensors of the
-        # transform have ended. Operators unwrap them, but differentiation in Python must do so itself.
-        self.saved_tensors = unwrap_dead_wrappers(ctx.saved_tensors)
-        self.num_inputs, self.attributes, self.outputs = ctx.num_inputs, ctx.attributes, ctx.outputs
-        self.needs_input_grad = operator.nest(ctx.needs_input_grad[1:])
