@@ -217,7 +217,7 @@ Status SampleGradsByTiles(const CudaContext& cuda, const Sizes& s, int64_t batch
         for (int k = 0; k < 4; ++k) {
           Lanes<float> sum;
           ForLanes([&](int lane) { sum[lane] = dots[warp * 32 + lane].of[j].of[k]; });
-          sum.Sum<1, kLanes>([](float a, float b) { return a + b; });
+          sum.Sum<1, kWarpLanes>([](float a, float b) { return a + b; });
           ForLanes([&](int lane) {
             if (lane == 0) grads[(warp * kOfWarp + j) * 4 + k] = sum[lane];
           });

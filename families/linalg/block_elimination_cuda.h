@@ -18,7 +18,7 @@ inline constexpr int64_t kMaxSharedElements = (kMaxSharedBytes - 256) / 8;
 
 /// Returns how many threads work on a matrix of that many elements.
 constexpr int BlockThreads(int64_t elements) {
-  return static_cast<int>(std::clamp<int64_t>(BlocksFor(elements, 512) * kLanes, kLanes, kMaxBlockThreads));
+  return static_cast<int>(std::clamp<int64_t>(BlocksFor(elements, 512) * kWarpLanes, kWarpLanes, kMaxBlockThreads));
 }
 
 /// Returns the distance of rows in shared memory that have `columns` elements: an odd one, so that the elements of a
@@ -30,10 +30,10 @@ constexpr int64_t SharedStride(int64_t columns) { return columns | 1; }
 template <class F>
 POLYOP_DEVICE void ForElements(Block& block, int64_t first_row, int64_t rows, int64_t first_column, int64_t columns,
                                const F& f) {
-  const int warps = block.threads() / kLanes;
+  const int warps = block.threads() / kWarpLanes;
   block.ForThreads([&](int t) {
-    for (int64_t i = first_row + t / kLanes; i < rows; i += warps) {
-      for (int64_t j = first_column + t % kLanes; j < columns; j += kLanes) f(i, j);
+    for (int64_t i = first_row + t / kWarpLanes; i < rows; i += warps) {
+      for (int64_t j = first_column + t % kWarpLanes; j < columns; j += kWarpLanes) f(i, j);
     }
   });
 }
@@ -57,7 +57,7 @@ POLYOP_DEVICE inline void FindPivot(Block& block, const double* a, int64_t rows,
     Lanes<PivotCandidate> best;
     ForLanes([&](int lane) {
       best[lane] = {-1, INT64_MAX};
-      for (int64_t i = k + lane; i < rows; i += kLanes) {
+      for (int64_t i = k + lane; i < rows; i += kWarpLanes) {
         const double magnitude = std::fabs(a[i * stride + k]);
         if (magnitude > best[lane].magnitude) best[lane] = {magnitude, i};
         if (i == k && magnitude != magnitude) best[lane] = {INFINITY, k};

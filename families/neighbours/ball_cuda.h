@@ -80,7 +80,7 @@ struct RepeatingFirstWarpSearch {
   POLYOP_DEVICE void Finish(State& state, int64_t) const {
     const int32_t first = state.count > 0 ? state.found[0] : 0;
     ForLanes([&](int lane) {
-      for (int64_t k = state.count + lane; k < search.samples; k += kLanes) {
+      for (int64_t k = state.count + lane; k < search.samples; k += kWarpLanes) {
         state.found[k] = k == 0 ? search.none : first;
       }
     });

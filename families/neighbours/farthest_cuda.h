@@ -46,9 +46,9 @@ Status Sample(const CudaContext& cuda, int64_t clouds, int64_t points, int64_t c
               const Cloud& cloud, float* running, int32_t* idx) {
   using Registers = RunningDistances<kGroups>;
   const auto group_count = static_cast<int32_t>(BlocksFor(points, kFarthestPoints));
-  const int64_t bytes = 2 * kLanes * static_cast<int64_t>(sizeof(FarthestPoint));
+  const int64_t bytes = 2 * kWarpLanes * static_cast<int64_t>(sizeof(FarthestPoint));
   return ForBlocks<kMaxThreads>(cuda, clouds, block_threads, bytes, [=] POLYOP_DEVICE(Block& block) {
-    FarthestPoint* const of_warps = block.Shared<FarthestPoint>(2 * kLanes);
+    FarthestPoint* const of_warps = block.Shared<FarthestPoint>(2 * kWarpLanes);
     Block::Local<Registers> registers(block);
     const int64_t c = block.index;
     const int threads = block.threads();
@@ -70,20 +70,20 @@ Status Sample(const CudaContext& cuda, int64_t clouds, int64_t points, int64_t c
         }
       }
       if (t == 0) idx[c * chosen] = 0;
-      if (t < kLanes) of_warps[t] = {0, 0};
+      if (t < kWarpLanes) of_warps[t] = {0, 0};
     });
     for (int64_t k = 1; k < chosen; ++k) {
-      const FarthestPoint* const before = of_warps + (k - 1) % 2 * kLanes;
-      FarthestPoint* const after = of_warps + k % 2 * kLanes;
+      const FarthestPoint* const before = of_warps + (k - 1) % 2 * kWarpLanes;
+      FarthestPoint* const after = of_warps + k % 2 * kWarpLanes;
       block.ForWarps([&](int warp) {
-        const int warps = k == 1 ? 1 : threads / kLanes;
+        const int warps = k == 1 ? 1 : threads / kWarpLanes;
         Lanes<FarthestPoint> best;
         ForLanes([&](int lane) { best[lane] = before[lane < warps ? lane : 0]; });
         const int32_t last = best.Reduce([](const auto& a, const auto& b) { return FartherOf(a, b); }).index;
         const auto center = cloud.Center(c, last);
         ForLanes([&](int lane) {
           FarthestPoint& mine = best[lane];
-          const int32_t t = warp * kLanes + lane;
+          const int32_t t = warp * kWarpLanes + lane;
           if (t == 0 && k > 1) idx[c * chosen + k - 1] = last;
           mine = {-INFINITY, t < group_count ? t * kFarthestPoints : INT32_MAX};
           float found[kFarthestPoints];
@@ -117,9 +117,9 @@ Status Sample(const CudaContext& cuda, int64_t clouds, int64_t points, int64_t c
     }
     block.ForThreads([&](int t) {
       if (t != 0 || chosen < 2) return;
-      FarthestPoint farthest = of_warps[(chosen - 1) % 2 * kLanes];
-      for (int w = 1; w < threads / kLanes; ++w) {
-        farthest = FartherOf(farthest, of_warps[(chosen - 1) % 2 * kLanes + w]);
+      FarthestPoint farthest = of_warps[(chosen - 1) % 2 * kWarpLanes];
+      for (int w = 1; w < threads / kWarpLanes; ++w) {
+        farthest = FartherOf(farthest, of_warps[(chosen - 1) % 2 * kWarpLanes + w]);
       }
       idx[c * chosen + chosen - 1] = farthest.index;
     });
@@ -134,7 +134,7 @@ constexpr int GroupsPerThread(int64_t points) {
 constexpr int Threads(int64_t points) {
   const int64_t per_thread = GroupsPerThread(points) * kFarthestPoints;
   if (per_thread == 0) return kMaxThreads;
-  return static_cast<int>(BlocksFor(std::max<int64_t>(points, 1), per_thread * kLanes)) * kLanes;
+  return static_cast<int>(BlocksFor(std::max<int64_t>(points, 1), per_thread * kWarpLanes)) * kWarpLanes;
 }
 
 }  // namespace farthest_internal

@@ -62,7 +62,7 @@ struct NearestLists {
   int64_t queries, k;
 
   static NearestLists Allocate(const CudaContext& cuda, int64_t queries, int64_t k) {
-    if (k <= kLanes) return {nullptr, nullptr, queries, k};
+    if (k <= kWarpLanes) return {nullptr, nullptr, queries, k};
     return InMemory(cuda, queries, k);
   }
   /// One thread searches for each query, which is faster for many queries with few nearest points.

@@ -110,7 +110,7 @@ Status ForTilesByWarp(const CudaContext& cuda, const T* points, int64_t num_poin
                       const Search& search) {
   constexpr int kTile = 512, kWarps = 8;
   constexpr int64_t kShared = kTile * 3 * 4 + kWarps * 2 * 8 + 64;
-  return ForBlocks(cuda, BlocksFor(num_queries, kWarps), kWarps * kLanes, kShared, [=] POLYOP_DEVICE(Block& block) {
+  return ForBlocks(cuda, BlocksFor(num_queries, kWarps), kWarps * kWarpLanes, kShared, [=] POLYOP_DEVICE(Block& block) {
     using Query = TiledQuery<typename Search::State>;
     float* const tile = block.Shared<float>(kTile * 3);
     int64_t* const begins = block.Shared<int64_t>(kWarps);
@@ -135,16 +135,16 @@ Status ForTilesByWarp(const CudaContext& cuda, const T* points, int64_t num_poin
       if (tile_begin >= all_end) break;
       const int64_t tile_end = tile_begin + kTile < all_end ? tile_begin + kTile : all_end;
       block.ForThreads([&](int t) {
-        for (int64_t i = t; i < 3 * (tile_end - tile_begin); i += kWarps * kLanes) {
+        for (int64_t i = t; i < 3 * (tile_end - tile_begin); i += kWarps * kWarpLanes) {
           tile[i] = ToFloat(points[3 * tile_begin + i]);
         }
       });
       block.ForWarps([&](int warp) {
         Query& query = mine[warp];
         const TileRange rows(query.range, tile_begin, tile_end);
-        for (int i = rows.begin; i < rows.end && !search.IsComplete(query.state); i += kLanes) {
+        for (int i = rows.begin; i < rows.end && !search.IsComplete(query.state); i += kWarpLanes) {
           const int left = rows.end - i;
-          search.Offer(query.state, tile + 3 * i, left < kLanes ? left : kLanes, tile_begin + i);
+          search.Offer(query.state, tile + 3 * i, left < kWarpLanes ? left : kWarpLanes, tile_begin + i);
         }
         if (rows.begin >= rows.end || !search.IsComplete(query.state)) return;
         query.range.end = -1;

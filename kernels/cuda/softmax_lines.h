@@ -26,7 +26,7 @@ Status InRegisters(const CudaContext& cuda, int64_t lines, int64_t length, const
   struct Held {
     float of[kHeld];
   };
-  constexpr int kWarps = kThreadsPerBlock / kLanes;
+  constexpr int kWarps = kThreadsPerBlock / kWarpLanes;
   const int count = static_cast<int>(length);
   return ForBlocks(cuda, BlocksFor(lines, kWarps), kThreadsPerBlock, 0, [=] POLYOP_DEVICE(Block& block) {
     block.ForWarps([&](int warp) {
@@ -37,17 +37,17 @@ Status InRegisters(const CudaContext& cuda, int64_t lines, int64_t length, const
       ForLanes([&](int lane) {
         float best = -INFINITY;
         for (int j = 0; j < kHeld; ++j) {
-          const int i = j * kLanes + lane;
+          const int i = j * kWarpLanes + lane;
           held[lane].of[j] = i < count ? load(line, i) : -INFINITY;
         }
         for (int j = 0; j < kHeld; ++j) best = MaxOf(best, held[lane].of[j]);
         max[lane] = best;
       });
-      max.Sum<1, kLanes>([](float a, float b) { return MaxOf(a, b); });
+      max.Sum<1, kWarpLanes>([](float a, float b) { return MaxOf(a, b); });
       ForLanes([&](int lane) {
         float total = 0;
         for (int j = 0; j < kHeld; ++j) {
-          const int i = j * kLanes + lane;
+          const int i = j * kWarpLanes + lane;
           if (i >= count) continue;
           if constexpr (kLog) {
             total += std::exp(held[lane].of[j] - max[lane]);
@@ -57,11 +57,11 @@ Status InRegisters(const CudaContext& cuda, int64_t lines, int64_t length, const
         }
         sum[lane] = total;
       });
-      sum.Sum<1, kLanes>([](float a, float b) { return a + b; });
+      sum.Sum<1, kWarpLanes>([](float a, float b) { return a + b; });
       ForLanes([&](int lane) {
         const float scale = ScaleOf<kLog>(sum[lane]);
         for (int j = 0; j < kHeld; ++j) {
-          const int i = j * kLanes + lane;
+          const int i = j * kWarpLanes + lane;
           if (i >= count) continue;
           store(line, i, kLog ? held[lane].of[j] - max[lane] - scale : held[lane].of[j] * scale);
         }
@@ -127,9 +127,9 @@ template <bool kLog, class Load, class Store>
 Status SoftmaxOfLines(const CudaContext& cuda, bool contiguous, int64_t lines, int64_t length, const Load& load,
                       const Store& store) {
   using namespace softmax_internal;
-  if (!contiguous) return InParts<kLog, kLanes>(cuda, lines, length, load, store);
-  if (length <= 8 * kLanes) return InRegisters<kLog, 8>(cuda, lines, length, load, store);
-  if (length <= 32 * kLanes) return InRegisters<kLog, 32>(cuda, lines, length, load, store);
+  if (!contiguous) return InParts<kLog, kWarpLanes>(cuda, lines, length, load, store);
+  if (length <= 8 * kWarpLanes) return InRegisters<kLog, 8>(cuda, lines, length, load, store);
+  if (length <= 32 * kWarpLanes) return InRegisters<kLog, 32>(cuda, lines, length, load, store);
   return InParts<kLog, 1>(cuda, lines, length, load, store);
 }
 

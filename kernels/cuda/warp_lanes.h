@@ -16,15 +16,15 @@
 
 namespace polyop {
 
-inline constexpr int kLanes = 32;
+inline constexpr int kWarpLanes = 32;
 
 /// Calls f(lane) for each thread of a warp. Does not wait: threads exchange values by Lanes only.
 template <class F>
 POLYOP_DEVICE void ForLanes(const F& f) {
 #ifdef __CUDACC__
-  f(static_cast<int>(threadIdx.x % kLanes));
+  f(static_cast<int>(threadIdx.x % kWarpLanes));
 #else
-  cuda_emulation::InOrder(kLanes, [&](int64_t lane) { f(static_cast<int>(lane)); });
+  cuda_emulation::InOrder(kWarpLanes, [&](int64_t lane) { f(static_cast<int>(lane)); });
 #endif
 }
 
@@ -32,10 +32,10 @@ POLYOP_DEVICE void ForLanes(const F& f) {
 template <class F>
 POLYOP_DEVICE uint32_t Ballot(const F& f) {
 #ifdef __CUDACC__
-  return __ballot_sync(~0u, f(static_cast<int>(threadIdx.x % kLanes)));
+  return __ballot_sync(~0u, f(static_cast<int>(threadIdx.x % kWarpLanes)));
 #else
   uint32_t bits = 0;
-  for (int lane = 0; lane < kLanes; ++lane) bits |= static_cast<uint32_t>(f(lane) ? 1 : 0) << lane;
+  for (int lane = 0; lane < kWarpLanes; ++lane) bits |= static_cast<uint32_t>(f(lane) ? 1 : 0) << lane;
   return bits;
 #endif
 }
@@ -72,10 +72,10 @@ class Lanes {
   POLYOP_DEVICE Lanes Gather(const From& from) const {
     Lanes result;
 #ifdef __CUDACC__
-    const int source = from(static_cast<int>(threadIdx.x % kLanes));
+    const int source = from(static_cast<int>(threadIdx.x % kWarpLanes));
     result.values_[0] = Exchange([&](unsigned word) { return __shfl_sync(~0u, word, source); });
 #else
-    for (int lane = 0; lane < kLanes; ++lane) result.values_[lane] = values_[from(lane)];
+    for (int lane = 0; lane < kWarpLanes; ++lane) result.values_[lane] = values_[from(lane)];
 #endif
     return result;
   }
@@ -93,7 +93,8 @@ class Lanes {
       values_[0] = add(values_[0], other);
 #else
       const Lanes before = *this;
-      for (int lane = 0; lane < kLanes; ++lane) values_[lane] = add(before.values_[lane], before.values_[lane ^ step]);
+      for (int lane = 0; lane < kWarpLanes; ++lane)
+        values_[lane] = add(before.values_[lane], before.values_[lane ^ step]);
 #endif
     }
   }
@@ -102,7 +103,7 @@ class Lanes {
   template <class Add>
   POLYOP_DEVICE T Reduce(const Add& add) const {
     Lanes sums = *this;
-    sums.template Sum<1, kLanes>(add);
+    sums.template Sum<1, kWarpLanes>(add);
     return sums.values_[0];
   }
 
@@ -124,7 +125,7 @@ class Lanes {
 #else
   static int Index(int lane) { return lane; }
 
-  T values_[kLanes];
+  T values_[kWarpLanes];
 #endif
 };
 

@@ -30,11 +30,11 @@ Status InverseCuda(const Inverse&, const CudaContext& cuda, Tensor<const T, kAny
         // rows[k] is the row that was exchanged with row k.
         int64_t* const rows = in_shared ? block.Shared<int64_t>(static_cast<int>(size)) : all_rows + block.index * size;
         block.ForWarps([&](int warp) {
-          for (int64_t i = warp; i < size; i += threads / kLanes) {
+          for (int64_t i = warp; i < size; i += threads / kWarpLanes) {
             Lanes<double> largest;
             ForLanes([&](int lane) {
               largest[lane] = 0;
-              for (int64_t j = lane; j < size; j += kLanes) {
+              for (int64_t j = lane; j < size; j += kWarpLanes) {
                 largest[lane] = LargerMagnitude(largest[lane], ToFloat(from[first + i * size + j]));
               }
             });
@@ -42,7 +42,7 @@ Status InverseCuda(const Inverse&, const CudaContext& cuda, Tensor<const T, kAny
                 InverseScale(largest.Reduce([](double a, double b) { return a > b || a != a ? a : b; }));
             ForLanes([&](int lane) {
               if (lane == 0) row_scale[i] = scale;
-              for (int64_t j = lane; j < size; j += kLanes) {
+              for (int64_t j = lane; j < size; j += kWarpLanes) {
                 matrix[i * stride + j] = ToFloat(from[first + i * size + j]) * scale;
               }
             });

@@ -45,12 +45,12 @@ Status QueryGradients(const CudaContext& cuda, const Neighborhood& neighborhood,
       });
     };
     const auto count_from = [&](int64_t first) {
-      return static_cast<int>(window_size - first < kLanes ? window_size - first : kLanes);
+      return static_cast<int>(window_size - first < kWarpLanes ? window_size - first : kWarpLanes);
     };
     const auto add = [](float a, float b) { return a + b; };
     Lanes<LargestProduct> largest;
     ForLanes([&](int lane) { largest[lane] = {-INFINITY, 0, lane}; });
-    for (int64_t first = 0; first < window_size; first += kLanes) {
+    for (int64_t first = 0; first < window_size; first += kWarpLanes) {
       const int count = count_from(first);
       Lanes<int64_t> neighbors;
       find_neighbors(first, count, neighbors);
@@ -69,14 +69,14 @@ Status QueryGradients(const CudaContext& cuda, const Neighborhood& neighborhood,
     Lanes<float> sums;
     ForLanes([&](int lane) {
       sums[lane] = 0;
-      for (int64_t j = lane; j < window_size; j += kLanes) {
+      for (int64_t j = lane; j < window_size; j += kWarpLanes) {
         sums[lane] += weights[j] = std::exp(weights[j] - max.product);
       }
     });
     const float total = sums.Reduce(add);
     ForLanes([&](int lane) {
       sums[lane] = 0;
-      for (int64_t j = lane; j < window_size; j += kLanes) {
+      for (int64_t j = lane; j < window_size; j += kWarpLanes) {
         weights[j] /= total;
         // Relative to the largest weight's, the gradients do not cancel where that weight is nearly 1.
         products[j] -= max.of_weight;
@@ -85,13 +85,13 @@ Status QueryGradients(const CudaContext& cuda, const Neighborhood& neighborhood,
     });
     const float mean = sums.Reduce(add);
     ForLanes([&](int lane) {
-      for (int64_t j = lane; j < window_size; j += kLanes) products[j] = weights[j] * (products[j] - mean) * scale;
+      for (int64_t j = lane; j < window_size; j += kWarpLanes) products[j] = weights[j] * (products[j] - mean) * scale;
     });
     if (grad_query == nullptr) return;
     for (int64_t part = 0; part < in.keys.size; part += neighborhood::kPartOfRow<kWidth>) {
       Lanes<RowSums<kWidth>> gradient;
       ForLanes([&](int lane) { gradient[lane].Clear(); });
-      for (int64_t first = 0; first < window_size; first += kLanes) {
+      for (int64_t first = 0; first < window_size; first += kWarpLanes) {
         const int count = count_from(first);
         Lanes<int64_t> neighbors;
         find_neighbors(first, count, neighbors);
@@ -117,8 +117,8 @@ Status SumOverQueries(const CudaContext& cuda, const Neighborhood& neighborhood,
     for (int64_t part = 0; part < from.size; part += neighborhood::kPartOfRow<kWidth>) {
       Lanes<RowSums<kWidth>> sums;
       ForLanes([&](int lane) { sums[lane].Clear(); });
-      for (int64_t first = 0; first < around_size; first += kLanes) {
-        const int count = static_cast<int>(around_size - first < kLanes ? around_size - first : kLanes);
+      for (int64_t first = 0; first < around_size; first += kWarpLanes) {
+        const int count = static_cast<int>(around_size - first < kWarpLanes ? around_size - first : kWarpLanes);
         Lanes<int64_t> queries;
         Lanes<float> factor;
         ForLanes([&](int lane) {

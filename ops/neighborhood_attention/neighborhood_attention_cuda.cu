@@ -24,8 +24,8 @@ Status AttendToNeighbors(const CudaContext& cuda, const Neighborhood& neighborho
       float largest = -INFINITY, total = 0;
       Lanes<RowSums<kWidth>> sums;
       ForLanes([&](int lane) { sums[lane].Clear(); });
-      for (int64_t first = 0; first < window_size; first += kLanes) {
-        const int count = static_cast<int>(window_size - first < kLanes ? window_size - first : kLanes);
+      for (int64_t first = 0; first < window_size; first += kWarpLanes) {
+        const int count = static_cast<int>(window_size - first < kWarpLanes ? window_size - first : kWarpLanes);
         Lanes<int64_t> neighbors;
         ForLanes([&](int lane) {
           neighbors[lane] = lane < count ? item.RowAt(window.LocationOf(static_cast<uint32_t>(first + lane))) : 0;

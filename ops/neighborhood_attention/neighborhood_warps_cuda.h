@@ -12,7 +12,7 @@
 namespace polyop::neighborhood {
 
 inline constexpr int kGroup = 8;
-inline constexpr int kGroups = kLanes / kGroup;
+inline constexpr int kGroups = kWarpLanes / kGroup;
 /// Warps per block: neighbouring positions of a head, whose windows overlap.
 inline constexpr int kWarps = 8;
 /// Packs of a row that a lane accumulates.
@@ -86,7 +86,7 @@ inline constexpr int64_t kPartOfRow = int64_t{kPacks} * kGroup * kWidth;
 template <class T, int kWidth>
 POLYOP_DEVICE void StoreSums(Lanes<RowSums<kWidth>>& sums, float factor, T* to, int64_t row, int64_t size,
                              int64_t first) {
-  sums.template Sum<kGroup, kLanes>([](const auto& a, const auto& b) { return a + b; });
+  sums.template Sum<kGroup, kWarpLanes>([](const auto& a, const auto& b) { return a + b; });
   ForLanes([&](int lane) {
     if (lane >= kGroup) return;
     for (int p = 0; p < kPacks; ++p) {
@@ -136,7 +136,7 @@ struct WarpRows {
 /// Calls visit(item) for each row with all lanes of a warp.
 template <class Visit>
 Status ForRows(const CudaContext& cuda, const WarpRows& rows, const Visit& visit) {
-  return ForBlocks(cuda, rows.blocks(), kWarps * kLanes, 0, [=] POLYOP_DEVICE(Block& block) {
+  return ForBlocks(cuda, rows.blocks(), kWarps * kWarpLanes, 0, [=] POLYOP_DEVICE(Block& block) {
     block.ForWarps([&](int warp) {
       const WarpRows::Item item = rows.At(block.index, warp);
       if (item.exists) visit(item);

@@ -12,7 +12,7 @@ namespace {
 // per row.
 Status ScoresBackward(const CudaContext& cuda, int64_t rows, int64_t keys, float scale, const float* weights,
                       float* grads) {
-  constexpr int kWarps = kThreadsPerBlock / kLanes;
+  constexpr int kWarps = kThreadsPerBlock / kWarpLanes;
   constexpr int64_t kNone = INT64_MAX;
   return ForBlocks(cuda, BlocksFor(rows, kWarps), kThreadsPerBlock, 0, [=] POLYOP_DEVICE(Block& block) {
     block.ForWarps([&](int warp) {
@@ -26,7 +26,7 @@ Status ScoresBackward(const CudaContext& cuda, int64_t rows, int64_t keys, float
       ForLanes([&](int lane) {
         float found = -1;
         int64_t at = kNone;
-        for (int64_t s = lane; s < keys; s += kLanes) {
+        for (int64_t s = lane; s < keys; s += kWarpLanes) {
           if (weight[s] > found) {
             found = weight[s];
             at = s;
@@ -35,21 +35,21 @@ Status ScoresBackward(const CudaContext& cuda, int64_t rows, int64_t keys, float
         own[lane] = largest[lane] = found;
         index[lane] = at;
       });
-      largest.Sum<1, kLanes>([](float a, float b) { return a > b ? a : b; });
+      largest.Sum<1, kWarpLanes>([](float a, float b) { return a > b ? a : b; });
       ForLanes([&](int lane) {
         if (own[lane] != largest[lane]) index[lane] = kNone;
       });
-      index.Sum<1, kLanes>([](int64_t a, int64_t b) { return a < b ? a : b; });
+      index.Sum<1, kWarpLanes>([](int64_t a, int64_t b) { return a < b ? a : b; });
       ForLanes([&](int lane) {
         const float start = index[lane] != kNone ? grad[index[lane]] : 0.0f;
         origin[lane] = std::isfinite(start) ? start : 0.0f;
         float total = 0;
-        for (int64_t s = lane; s < keys; s += kLanes) total += weight[s] * (grad[s] - origin[lane]);
+        for (int64_t s = lane; s < keys; s += kWarpLanes) total += weight[s] * (grad[s] - origin[lane]);
         sum[lane] = total;
       });
-      sum.Sum<1, kLanes>([](float a, float b) { return a + b; });
+      sum.Sum<1, kWarpLanes>([](float a, float b) { return a + b; });
       ForLanes([&](int lane) {
-        for (int64_t s = lane; s < keys; s += kLanes) {
+        for (int64_t s = lane; s < keys; s += kWarpLanes) {
           grad[s] = weight[s] * (grad[s] - origin[lane] - sum[lane]) * scale;
         }
       });
