@@ -384,49 +384,118 @@ inline void TriangleOfReflections(const double* vectors, const double* taus, int
   }
 }
 
-/// Returns how many numbers of memory FactorQr needs.
-inline int64_t QrDoubles(int64_t count, int64_t length) {
-  return Products::Doubles(std::max(length, count)) + kPanel * (length + 2 * count + kPanel);
+/// Reflections I - tau v v^T. The vector of reflection k has `length` elements: zeros, a 1 at `k + shift`, and then
+/// those of row k of `vectors`, whose rows are `stride` elements apart.
+struct Reflections {
+  const double *vectors, *taus;
+  int64_t count, length, stride, shift;
+};
+
+/// Returns how many numbers of memory ApplyReflections needs, next to those of the products.
+inline int64_t ReflectionDoubles(int64_t length, int64_t rows) { return kPanel * (length + 2 * rows + kPanel); }
+
+/// Multiplies rows by the product of the reflections. `unit`: they are rows of the unit matrix.
+inline void ApplyReflections(const Products& products, const Reflections& reflections, double* memory, bool unit,
+                             double* rows, int64_t row_count) {
+  const int64_t length = reflections.length;
+  double *const vs = memory, *const sums = vs + kPanel * length, *const scaled = sums + kPanel * row_count,
+                *const triangle = scaled + kPanel * row_count;
+  for (int64_t first = (reflections.count - 1) / kPanel * kPanel; first >= 0; first -= kPanel) {
+    const int64_t count = std::min(kPanel, reflections.count - first), skipped = first + reflections.shift;
+    const int64_t height = length - skipped, changed = unit ? row_count - skipped : row_count;
+    if (changed <= 0) continue;
+    for (int64_t k = 0; k < count; ++k) {
+      double* const v = vs + k * height;
+      std::fill_n(v, k, 0.0);
+      v[k] = 1;
+      std::copy_n(reflections.vectors + (first + k) * reflections.stride + skipped + k + 1, height - k - 1, v + k + 1);
+    }
+    TriangleOfReflections(vs, reflections.taus + first, count, height, triangle);
+    double* const to = rows + (row_count - changed) * length + skipped;
+    std::fill_n(sums, changed * count, 0.0);
+    std::fill_n(scaled, changed * count, 0.0);
+    products.Subtract(changed, count, height, {to, length, 1}, {vs, 1, height}, sums, count);
+    products.Subtract(changed, count, count, {sums, count, 1}, {triangle, 1, count}, scaled, count);
+    products.Subtract(changed, height, count, {scaled, count, 1}, {vs, height, 1}, to, length);
+  }
 }
 
-/// linalg::FactorQr of `count` columns of `length` elements, which are stored one after the other. A panel's
-/// reflections are the product I - V T V^T.
-inline void FactorQr(const Context* context, double* columns, int64_t count, int64_t length, double* taus,
-                     double* memory) {
-  const Products products(context, memory);
-  double* const vectors = memory + Products::Doubles(std::max(length, count));  // the rows of V^T
-  double *const sums = vectors + kPanel * length, *const scaled = sums + kPanel * count,
-                *const triangle = scaled + kPanel * count;
-  const int64_t smaller = std::min(count, length);
-  for (int64_t first = 0; first < smaller; first += kPanel) {
-    const int64_t size = std::min(kPanel, smaller - first), rest = count - first - size, height = length - first;
-    double* const panel = columns + first * length + first;
+/// linalg::FactorQr of columns, of `length` elements, which are stored one after the other. The reflections of several
+/// columns are the product I - V T V^T.
+class QrFactors {
+ public:
+  /// Returns how many numbers of memory are needed for `count` columns.
+  static int64_t Doubles(int64_t count, int64_t length) {
+    return Products::Doubles(std::max(length, count)) + kPanel * (length + 2 * count + kPanel);
+  }
+
+  QrFactors(const Context* context, double* columns, int64_t count, int64_t length, double* taus, double* memory)
+      : products_(context, memory),
+        columns_(columns),
+        count_(count),
+        length_(length),
+        taus_(taus),
+        vectors_(memory + Products::Doubles(std::max(length, count))),
+        sums_(vectors_ + kPanel * length),
+        scaled_(sums_ + kPanel * count),
+        triangle_(scaled_ + kPanel * count) {}
+
+  void Factor() const {
+    const int64_t smaller = std::min(count_, length_);
+    for (int64_t first = 0; first < smaller; first += kPanel) {
+      const int64_t last = std::min(first + kPanel, smaller);
+      Factor(first, last);
+      Reflect(first, last, count_);
+    }
+  }
+
+ private:
+  // Factors the columns [first, last).
+  void Factor(int64_t first, int64_t last) const {
+    constexpr int64_t kColumns = 8;
+    const int64_t size = last - first, height = length_ - first;
+    if (size > kColumns) {
+      const int64_t middle = first + (size / 2 + kColumns - 1) / kColumns * kColumns;
+      Factor(first, middle);
+      Reflect(first, middle, last);
+      return Factor(middle, last);
+    }
     for (int64_t k = 0; k < size; ++k) {
-      double* const v = panel + k * length + k;
-      const double tau = taus[first + k] = linalg::FindReflection(v, height - k);
-      for (int64_t j = k + 1; j < size && tau != 0; ++j) {
-        double* const x = panel + j * length + k;
+      double* const v = columns_ + (first + k) * (length_ + 1);
+      const double tau = taus_[first + k] = linalg::FindReflection(v, height - k);
+      for (int64_t j = 1; j < size - k && tau != 0; ++j) {
+        double* const x = v + j * length_;
         const double factor = tau * (x[0] + VectorOps::Dot(v + 1, x + 1, height - k - 1));
         x[0] -= factor;
         VectorOps::SubtractRow(v + 1, factor, height - k - 1, x + 1);
       }
     }
-    if (rest <= 0) continue;
+  }
+
+  // Applies the reflections [first, middle) to the columns [middle, last).
+  void Reflect(int64_t first, int64_t middle, int64_t last) const {
+    const int64_t size = middle - first, rest = last - middle, height = length_ - first;
+    if (rest <= 0) return;
     for (int64_t k = 0; k < size; ++k) {
-      double* const v = vectors + k * height;
+      double* const v = vectors_ + k * height;
       std::fill_n(v, k, 0.0);
       v[k] = 1;
-      std::copy_n(panel + k * length + k + 1, height - k - 1, v + k + 1);
+      std::copy_n(columns_ + (first + k) * (length_ + 1) + 1, height - k - 1, v + k + 1);
     }
-    TriangleOfReflections(vectors, taus + first, size, height, triangle);
-    double* const others = panel + size * length;
-    std::fill_n(sums, rest * size, 0.0);
-    std::fill_n(scaled, rest * size, 0.0);
-    products.Subtract(rest, size, height, {others, length, 1}, {vectors, 1, height}, sums, size);
-    products.Subtract(rest, size, size, {sums, size, 1}, {triangle, size, 1}, scaled, size);
-    products.Subtract(rest, height, size, {scaled, size, 1}, {vectors, height, 1}, others, length);
+    TriangleOfReflections(vectors_, taus_ + first, size, height, triangle_);
+    double* const others = columns_ + middle * length_ + first;
+    std::fill_n(sums_, rest * size, 0.0);
+    std::fill_n(scaled_, rest * size, 0.0);
+    products_.Subtract(rest, size, height, {others, length_, 1}, {vectors_, 1, height}, sums_, size);
+    products_.Subtract(rest, size, size, {sums_, size, 1}, {triangle_, size, 1}, scaled_, size);
+    products_.Subtract(rest, height, size, {scaled_, size, 1}, {vectors_, height, 1}, others, length_);
   }
-}
+
+  Products products_;
+  double* columns_;
+  int64_t count_, length_;
+  double *taus_, *vectors_, *sums_, *scaled_, *triangle_;
+};
 
 }  // namespace blocked
 }  // namespace

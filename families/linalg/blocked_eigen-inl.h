@@ -114,33 +114,9 @@ inline void Tridiagonalize(const Products& products, double* a, int64_t size, do
   }
 }
 
-/// Multiplies vectors, the rows of a square matrix, by the product of the reflections of Tridiagonalize. `memory` has
-/// space for kPanel * (3 * size + kPanel) numbers.
-inline void ApplyReflections(const Products& products, const double* a, int64_t size, const double* taus,
-                             double* memory, double* vectors) {
-  double *const vs = memory, *const sums = vs + kPanel * size, *const scaled = sums + kPanel * size,
-                *const triangle = scaled + kPanel * size;
-  const int64_t reflections = size - 1;
-  for (int64_t first = (reflections - 1) / kPanel * kPanel; first >= 0; first -= kPanel) {
-    const int64_t count = std::min(kPanel, reflections - first), height = size - first - 1;
-    for (int64_t k = 0; k < count; ++k) {
-      double* const v = vs + k * height;
-      std::fill_n(v, k, 0.0);
-      std::copy_n(a + (first + k) * size + first + k + 1, height - k, v + k);
-    }
-    TriangleOfReflections(vs, taus + first, count, height, triangle);
-    std::fill_n(sums, size * count, 0.0);
-    std::fill_n(scaled, size * count, 0.0);
-    double* const changed = vectors + first + 1;
-    products.Subtract(size, count, height, {changed, size, 1}, {vs, 1, height}, sums, count);
-    products.Subtract(size, count, count, {sums, count, 1}, {triangle, 1, count}, scaled, count);
-    products.Subtract(size, height, count, {scaled, count, 1}, {vs, height, 1}, changed, size);
-  }
-}
-
 /// Returns how many numbers of memory SymmetricEigen needs.
 inline int64_t EigenDoubles(int64_t size, bool with_vectors) {
-  const int64_t panels = kPanel * (3 * size + kPanel);
+  const int64_t panels = ReflectionDoubles(size, size);
   return 2 * size + Products::Doubles(size) +
          (with_vectors ? std::max(panels, TridiagonalEigen::Doubles(size)) : panels);
 }
@@ -156,11 +132,11 @@ inline bool SymmetricEigen(const Context* context, double* a, int64_t size, doub
   off[size - 1] = taus[size - 1] = 0;
   Tridiagonalize(products, a, size, values, off, taus, panels);
   if (vectors == nullptr) {
-    if (!linalg::DiagonalizeTridiagonal(values, off, size, [](int64_t, double, double) {})) return false;
+    if (!linalg::EigenvaluesOfTridiagonal(values, off, size)) return false;
   } else {
     std::fill_n(vectors, size * size, 0.0);
     if (!TridiagonalEigen(products, size, vectors, panels).Decompose(values, off)) return false;
-    ApplyReflections(products, a, size, taus, panels, vectors);
+    ApplyReflections(products, {a, taus, size - 1, size, size, 1}, panels, false, vectors, size);
   }
   linalg::SortEigenvalues(values, size, vectors);
   for (int64_t i = 0; i < size; ++i) values[i] /= scale;

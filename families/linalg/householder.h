@@ -11,18 +11,26 @@
 
 namespace polyop::linalg {
 
+/// std::hypot, which is slow, where squares neither overflow nor underflow.
+POLYOP_HD inline double LengthOfTwo(double x, double y) {
+  const double squares = x * x + y * y;
+  return squares > 0x1p-900 && squares < 0x1p900 ? std::sqrt(squares) : std::hypot(x, y);
+}
+
 /// Finds the reflection H = I - tau v v^T, v[0] = 1, with H x = (beta, 0, …, 0)^T. x[0] receives beta, whose sign is
 /// opposite to that of x[0], and the other elements those of v. Returns tau; 0, for H = I, if they are 0 already.
 POLYOP_HD inline double FindReflection(double* x, int64_t count) {
   constexpr double kSmall = 0x1p-900, kUpscaling = 0x1p200;  // the results of denormal numbers would be inexact
   double length = count > 1 ? LengthOf(x + 1, count - 1) : 0;
   if (length == 0) return 0;
-  const double scale = std::hypot(x[0], length) < kSmall ? kUpscaling : 1;
-  if (scale != 1) {
+  double total = LengthOfTwo(x[0], length), scale = 1;
+  if (total < kSmall) {
+    scale = kUpscaling;
     for (int64_t i = 0; i < count; ++i) x[i] *= scale;
     length = LengthOf(x + 1, count - 1);
+    total = LengthOfTwo(x[0], length);
   }
-  const double first = x[0], beta = -std::copysign(std::hypot(first, length), first);
+  const double first = x[0], beta = -std::copysign(total, first);
   const double factor = 1 / (first - beta);
   for (int64_t i = 1; i < count; ++i) x[i] *= factor;
   x[0] = beta / scale;

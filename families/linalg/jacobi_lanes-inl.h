@@ -46,25 +46,6 @@ HWY_INLINE void RotateRows(const LaneMatrices& a, int64_t p, int64_t q, const La
   }
 }
 
-/// Returns the lanes in which all elements are finite, and the squares of the largest neither overflow nor underflow.
-/// The elements of the others become 0.
-inline RealMask MakeUsual(const LaneMatrices& a) {
-  const RealTag d;
-  auto largest = hn::Zero(d);
-  auto usual = AllLanes();
-  for (int64_t e = 0; e < a.rows * a.columns; ++e) {
-    const auto magnitude = hn::Abs(LoadReals(a.elements + e * RealLanes()));
-    usual = hn::And(usual, hn::Lt(magnitude, RealsOf(0x1p300)));
-    largest = hn::Max(largest, magnitude);
-  }
-  usual = hn::And(usual, hn::Or(hn::Gt(largest, RealsOf(0x1p-300)), hn::Eq(largest, hn::Zero(d))));
-  for (int64_t e = 0; e < a.rows * a.columns; ++e) {
-    double* const at = a.elements + e * RealLanes();
-    StoreReals(hn::IfThenElseZero(usual, LoadReals(at)), at);
-  }
-  return usual;
-}
-
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace polyop

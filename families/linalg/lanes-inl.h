@@ -36,6 +36,10 @@ HWY_INLINE Reals LoadAsReals(const float* from) {
   return hn::PromoteTo(RealTag(), hn::LoadU(hn::Rebind<float, RealTag>(), from));
 }
 HWY_INLINE void StoreRealsAs(Reals v, double* to) { StoreReals(v, to); }
+HWY_INLINE void StoreRealsAs(Reals v, int32_t* to) {
+  const hn::Rebind<int32_t, RealTag> d;
+  hn::StoreU(hn::DemoteTo(d, v), d, to);
+}
 HWY_INLINE void StoreRealsAs(Reals v, float* to) {
   const hn::Rebind<float, RealTag> d;
   hn::StoreU(hn::DemoteTo(d, v), d, to);
@@ -99,38 +103,173 @@ struct LaneMatrices {
     }
   }
 
-  /// Exchanges two rows in some lanes.
-  HWY_INLINE void SwapRows(RealMask where, int64_t a, int64_t b) const {
-    if (hn::AllFalse(RealTag(), where)) return;
-    for (int64_t j = 0; j < columns; ++j) {
-      const auto x = Get(a, j), y = Get(b, j);
-      Set(a, j, hn::IfThenElse(where, y, x));
-      Set(b, j, hn::IfThenElse(where, x, y));
+  /// Exchanges row k with another one in each lane: the one whose number, from 0, is in `other`. Numbers of no row
+  /// exchange nothing. Requires: all others are at least `first`.
+  void ExchangeRow(int64_t k, Reals other, int64_t first = 0) const {
+    double* candidates[kMaxSizeInLanes];
+    RealMask where[kMaxSizeInLanes];
+    int count = 0;
+    if (hn::AllTrue(RealTag(), hn::Eq(other, RealsOf(static_cast<double>(k))))) return;
+    for (int64_t i = first; i < rows; ++i) {
+      const auto mask = hn::Eq(other, RealsOf(static_cast<double>(i)));
+      if (i == k || hn::AllFalse(RealTag(), mask)) continue;
+      candidates[count] = At(i, 0);
+      where[count++] = mask;
+    }
+    double* const row = At(k, 0);
+    for (int64_t e = 0; e < columns * RealLanes() && count > 0; e += RealLanes()) {
+      const auto own = LoadReals(row + e);
+      auto result = own;
+      for (int c = 0; c < count; ++c) {
+        const auto value = LoadReals(candidates[c] + e);
+        result = hn::IfThenElse(where[c], value, result);
+        StoreReals(hn::IfThenElse(where[c], own, value), candidates[c] + e);
+      }
+      StoreReals(result, row + e);
     }
   }
 };
+
+inline void SetToUnit(const LaneMatrices& a) {
+  for (int64_t i = 0; i < a.rows; ++i) {
+    for (int64_t j = 0; j < a.columns; ++j) a.Set(i, j, RealsOf(i == j ? 1 : 0));
+  }
+}
+
+/// Returns the lanes in which all elements are finite, and the squares of the largest neither overflow nor underflow.
+/// The elements of the others become 0.
+inline RealMask MakeUsual(const LaneMatrices& a) {
+  const RealTag d;
+  auto largest = hn::Zero(d);
+  auto usual = AllLanes();
+  for (int64_t e = 0; e < a.rows * a.columns; ++e) {
+    const auto magnitude = hn::Abs(LoadReals(a.elements + e * RealLanes()));
+    usual = hn::And(usual, hn::Lt(magnitude, RealsOf(0x1p300)));
+    largest = hn::Max(largest, magnitude);
+  }
+  usual = hn::And(usual, hn::Or(hn::Gt(largest, RealsOf(0x1p-300)), hn::Eq(largest, hn::Zero(d))));
+  for (int64_t e = 0; e < a.rows * a.columns; ++e) {
+    double* const at = a.elements + e * RealLanes();
+    StoreReals(hn::IfThenElseZero(usual, LoadReals(at)), at);
+  }
+  return usual;
+}
+
+/// Sorts `count` values of each lane in ascending order. Unless it is null, `order` receives their old positions.
+inline void SortInLanes(double* values, int64_t count, double* order) {
+  const int64_t lanes = RealLanes();
+  for (int64_t i = 0; i < count; ++i) {
+    if (order != nullptr) StoreReals(RealsOf(static_cast<double>(i)), order + i * lanes);
+    for (int64_t j = (i - 1) * lanes; j >= 0; j -= lanes) {
+      const auto x = LoadReals(values + j), y = LoadReals(values + j + lanes);
+      StoreReals(hn::Min(x, y), values + j);
+      StoreReals(hn::Max(x, y), values + j + lanes);
+      if (order == nullptr) continue;
+      const auto exchanged = hn::Lt(y, x);
+      const auto of_x = LoadReals(order + j), of_y = LoadReals(order + j + lanes);
+      StoreReals(hn::IfThenElse(exchanged, of_y, of_x), order + j);
+      StoreReals(hn::IfThenElse(exchanged, of_x, of_y), order + j + lanes);
+    }
+  }
+}
+
+/// linalg::SignOf of row i in lanes.
+inline Reals SignOfRow(const LaneMatrices& a, int64_t i) {
+  auto largest = hn::Zero(RealTag()), found = largest;
+  for (int64_t j = 0; j < a.columns; ++j) largest = hn::Max(largest, hn::Abs(a.Get(i, j)));
+  const auto limit = hn::Mul(largest, RealsOf(0.999));
+  for (int64_t j = a.columns; j-- > 0;) {
+    const auto x = a.Get(i, j);
+    found = hn::IfThenElse(hn::Ge(hn::Abs(x), limit), x, found);
+  }
+  return hn::CopySign(RealsOf(1), found);
+}
+
+inline void ScaleRow(const LaneMatrices& a, int64_t i, Reals factor) {
+  for (int64_t j = 0; j < a.columns; ++j) a.Set(i, j, hn::Mul(a.Get(i, j), factor));
+}
+
+/// Stores the rows of one lane in the order of SortInLanes, or in reverse, as rows or columns of a matrix.
+template <class T>
+void StoreRowsInOrder(const LaneMatrices& a, int64_t lane, const double* order, bool reverse, bool as_columns, T* to) {
+  const int64_t lanes = RealLanes();
+  const double* rows[kMaxSizeInLanes];
+  for (int64_t k = 0; k < a.rows; ++k) {
+    rows[k] = a.At(static_cast<int64_t>(order[(reverse ? a.rows - 1 - k : k) * lanes + lane]), 0) + lane;
+  }
+  for (int64_t i = 0; i < a.columns; ++i) {
+    for (int64_t k = 0; k < a.rows; ++k) {
+      to[as_columns ? i * a.rows + k : k * a.columns + i] = static_cast<T>(rows[k][i * lanes]);
+    }
+  }
+}
+
+/// Subtracts a sum of `count` products from each of `results` elements: term p of element r is left[r, p] * right[p].
+/// The elements, and those of left and right, are steps of vectors apart.
+struct SumOfProducts {
+  const double *left, *right;
+  int64_t left_step, left_inner, right_step, count;
+
+  HWY_INLINE void SubtractFrom(double* to, int64_t step, int64_t results) const {
+    int64_t r = 0;
+    for (; r + 4 <= results; r += 4) Subtract<4>(to, step, r);
+    for (; r < results; ++r) Subtract<1>(to, step, r);
+  }
+
+ private:
+  template <int kCount>
+  HWY_INLINE void Subtract(double* to, int64_t step, int64_t first) const {
+    const int64_t lanes = RealLanes();
+    to += first * step * lanes;
+    const double* a = left + first * left_step * lanes;
+    const double* b = right;
+    Reals sums[kCount];
+    for (int r = 0; r < kCount; ++r) sums[r] = LoadReals(to + r * step * lanes);
+    for (int64_t p = 0; p < count; ++p, a += left_inner * lanes, b += right_step * lanes) {
+      const auto factor = LoadReals(b);
+      for (int r = 0; r < kCount; ++r) {
+        sums[r] = hn::Sub(sums[r], hn::Mul(LoadReals(a + r * left_step * lanes), factor));
+      }
+    }
+    for (int r = 0; r < kCount; ++r) StoreReals(sums[r], to + r * step * lanes);
+  }
+};
+
+/// Divides column k of kCount rows from `first` on by the pivot, and subtracts multiples of row k from the rest of
+/// them.
+template <int kCount>
+HWY_INLINE void EliminateInLanes(const LaneMatrices& a, int64_t k, int64_t first, Reals pivot) {
+  Reals factors[kCount];
+  for (int r = 0; r < kCount; ++r) {
+    factors[r] = hn::Div(a.Get(first + r, k), pivot);
+    a.Set(first + r, k, factors[r]);
+  }
+  for (int64_t j = k + 1; j < a.columns; ++j) {
+    const auto u = a.Get(k, j);
+    for (int r = 0; r < kCount; ++r) a.Set(first + r, j, hn::Sub(a.Get(first + r, j), hn::Mul(factors[r], u)));
+  }
+}
 
 /// FactorLu in lanes, with the same operations. The numbers of the rows, from 0, are in `pivots`. Returns the lanes
 /// without a pivot that is 0; the results of the others are undefined.
 inline RealMask FactorLuInLanes(const LaneMatrices& a, double* pivots) {
   auto regular = AllLanes();
   for (int64_t k = 0; k < std::min(a.rows, a.columns); ++k) {
-    auto best = RealsOf(static_cast<double>(k)), largest = hn::Abs(a.Get(k, k));
+    auto best = RealsOf(static_cast<double>(k)), largest = hn::Abs(a.Get(k, k)), row = best;
     for (int64_t i = k + 1; i < a.rows; ++i) {
       const auto magnitude = hn::Abs(a.Get(i, k));
       const auto larger = hn::Gt(magnitude, largest);
+      row = hn::Add(row, RealsOf(1));
       largest = hn::IfThenElse(larger, magnitude, largest);
-      best = hn::IfThenElse(larger, RealsOf(static_cast<double>(i)), best);
+      best = hn::IfThenElse(larger, row, best);
     }
     StoreReals(best, pivots + k * RealLanes());
-    for (int64_t i = k + 1; i < a.rows; ++i) a.SwapRows(hn::Eq(best, RealsOf(static_cast<double>(i))), k, i);
+    a.ExchangeRow(k, best, k + 1);
     regular = hn::And(regular, hn::Gt(largest, hn::Zero(RealTag())));
     const auto pivot = a.Get(k, k);
-    for (int64_t i = k + 1; i < a.rows; ++i) {
-      const auto factor = hn::Div(a.Get(i, k), pivot);
-      a.Set(i, k, factor);
-      for (int64_t j = k + 1; j < a.columns; ++j) a.Set(i, j, hn::Sub(a.Get(i, j), hn::Mul(factor, a.Get(k, j))));
-    }
+    int64_t i = k + 1;
+    for (; i + 4 <= a.rows; i += 4) EliminateInLanes<4>(a, k, i, pivot);
+    for (; i < a.rows; ++i) EliminateInLanes<1>(a, k, i, pivot);
   }
   return regular;
 }
@@ -139,10 +278,7 @@ inline RealMask FactorLuInLanes(const LaneMatrices& a, double* pivots) {
 inline void ExchangeRowsInLanes(const double* pivots, int64_t count, bool reverse, const LaneMatrices& b) {
   for (int64_t n = 0; n < count; ++n) {
     const int64_t k = reverse ? count - 1 - n : n;
-    const auto other = LoadReals(pivots + k * RealLanes());
-    for (int64_t i = 0; i < b.rows; ++i) {
-      if (i != k) b.SwapRows(hn::Eq(other, RealsOf(static_cast<double>(i))), k, i);
-    }
+    b.ExchangeRow(k, LoadReals(pivots + k * RealLanes()));
   }
 }
 
@@ -163,18 +299,18 @@ inline void TriangularSolveInLanes(const linalg::Triangle& t, const LaneMatrices
   }
 }
 
-/// Calls group(first, count, memory, done) for each group of at most RealLanes() matrices. It sets done[lane] to 1 for
-/// the matrices that it computed, and to 0 for those that single(n, memory) computes. `memory` has `doubles` numbers.
-/// Returns false if there is no memory.
-template <class Group, class Single>
+/// Calls group(first, count, memory, done) for each group of at most kVectors * RealLanes() matrices. It sets
+/// done[lane] to 1 for the matrices that it computed, and to 0 for those that single(n, memory) computes. `memory` has
+/// `doubles` numbers. Returns false if there is no memory.
+template <int kVectors = 1, class Group, class Single>
 bool ForLaneGroups(const Context& context, int64_t count, double nanoseconds, int64_t doubles, const Group& group,
                    const Single& single) {
-  const int64_t lanes = RealLanes(), groups = (count + lanes - 1) / lanes;
+  const int64_t lanes = kVectors * RealLanes(), groups = (count + lanes - 1) / lanes;
   const int64_t grain = GrainFor(nanoseconds * static_cast<double>(lanes));
   const Scratch<double> work = context.Allocate<double>(Context::NumTasks(groups, grain) * doubles);
   if (!work) return false;
   context.ParallelFor(groups, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
-    HWY_ALIGN double done[hn::MaxLanes(RealTag())];
+    HWY_ALIGN double done[kVectors * hn::MaxLanes(RealTag())];
     double* const memory = work.data() + task * doubles;
     for (int64_t first = begin * lanes; first < std::min(end * lanes, count); first += lanes) {
       const int64_t here = std::min(lanes, count - first);
@@ -200,13 +336,13 @@ bool DecomposeEach(const Context& context, const Matrices& matrices) {
 }
 
 /// DecomposeEach, or by groups of lanes first if `in_groups`: see ForLaneGroups about `group` and its `doubles`.
-template <class Matrices, class Group>
+template <int kVectors, class Matrices, class Group>
 bool DecomposeAll(const Context& context, const Matrices& matrices, bool in_groups, int64_t doubles,
                   const Group& group) {
   if (!in_groups) return DecomposeEach(context, matrices);
   const auto single = [&](int64_t n, double* memory) { matrices.Decompose(n, memory); };
-  return ForLaneGroups(context, matrices.count, (matrices.Operations() + 50) / 2,
-                       std::max(doubles, matrices.WorkSize()), group, single);
+  return ForLaneGroups<kVectors>(context, matrices.count, (matrices.Operations() + 50) / 2,
+                                 std::max(doubles, matrices.WorkSize()), group, single);
 }
 
 /// Writes 1 for the lanes of the mask, and 0 for the others.

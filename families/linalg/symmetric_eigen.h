@@ -120,6 +120,47 @@ POLYOP_HD bool DiagonalizeTridiagonal(double* diagonal, double* off, int64_t siz
   return true;
 }
 
+/// Computes the eigenvalues only of a symmetric tridiagonal matrix, in any order, by the QL algorithm without square
+/// roots (Pal, Walker and Kahan). `off` is overwritten, and has an element for each row. Requires: the largest element
+/// is neither huge nor tiny. Returns false if it does not converge.
+POLYOP_HD inline bool EigenvaluesOfTridiagonal(double* diagonal, double* off, int64_t size) {
+  constexpr int kMaxSteps = 80;
+  constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
+  double largest = 0;
+  for (int64_t i = 0; i < size; ++i) {
+    largest = std::max(largest, std::max(std::fabs(diagonal[i]), std::fabs(off[i])));
+    off[i] *= off[i];
+  }
+  const double tiny = (kEpsilon / 256 * largest) * (kEpsilon / 256 * largest);
+  const auto is_zero = [&](int64_t i) {
+    const double nearby = kEpsilon * (std::fabs(diagonal[i]) + std::fabs(diagonal[i + 1]));
+    return off[i] <= tiny || off[i] <= nearby * nearby;
+  };
+  for (int64_t low = 0; low < size; ++low) {
+    for (int step = 0;; ++step) {
+      int64_t high = low;
+      while (high + 1 < size && !is_zero(high)) ++high;
+      if (high == low) break;
+      if (step == kMaxSteps) return false;
+      const double link = std::sqrt(off[low]), g = (diagonal[low + 1] - diagonal[low]) / (2 * link);
+      const double shift = diagonal[low] - link / (g + std::copysign(std::sqrt(g * g + 1), g));
+      double cosine = 1, sine = 0, gamma = diagonal[high] - shift, p = gamma * gamma;  // squares of cosine and sine
+      for (int64_t i = high; i-- > low;) {
+        const double square = off[i], sum = p + square, before = cosine, last = gamma, own = diagonal[i];
+        if (i + 1 < high) off[i + 1] = sine * sum;
+        cosine = p / sum;
+        sine = square / sum;
+        gamma = cosine * (own - shift) - sine * last;
+        diagonal[i + 1] = last + (own - gamma);
+        p = p > 0x1p-900 ? gamma * gamma * (sum / p) : before * square;  // the limit for p = 0
+      }
+      off[low] = sine * p;
+      diagonal[low] = shift + gamma;
+    }
+  }
+  return true;
+}
+
 /// Sorts eigenvalues in ascending order, and unless `vectors` is null its rows.
 POLYOP_HD inline void SortEigenvalues(double* values, int64_t size, double* vectors) {
   for (int64_t i = 0; i < size; ++i) {
@@ -144,9 +185,11 @@ POLYOP_HD bool SymmetricEigen(double* a, int64_t size, double* values, double* v
   Tridiagonalize<Vectors>(a, size, values, off, work + size, vectors);
   off[size - 1] = 0;
   const auto rotate = [&](int64_t i, double c, double s) {
-    if (vectors != nullptr) Vectors::Rotate(vectors + i * size, vectors + (i + 1) * size, size, c, s);
+    Vectors::Rotate(vectors + i * size, vectors + (i + 1) * size, size, c, s);
   };
-  if (!DiagonalizeTridiagonal(values, off, size, rotate)) return false;
+  const bool converged = vectors == nullptr ? EigenvaluesOfTridiagonal(values, off, size)
+                                            : DiagonalizeTridiagonal(values, off, size, rotate);
+  if (!converged) return false;
   SortEigenvalues(values, size, vectors);
   for (int64_t i = 0; i < size; ++i) values[i] /= scale;
   return true;

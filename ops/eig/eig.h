@@ -27,7 +27,8 @@ struct Eig {
           R"(Real matrices have complex eigenvalues: the last dimension of the outputs holds real and imaginary parts.
           Conjugate eigenvalues are adjacent, first the one with a positive imaginary part. Otherwise the order is that
           in which the QR algorithm leaves them on the diagonal, as in LAPACK's `geev`: matrices are balanced, reduced
-          to Hessenberg form, and iterated with double shifts. The columns of `basis` are the eigenvectors, with length
+          to Hessenberg form, and iterated with double shifts; those of more than 75 rows with many shifts and early
+          deflation. The columns of `basis` are the eigenvectors, with length
           1. The first of the elements with the largest magnitude in an eigenvector is real and positive; elements count
           as equal if they differ by less than a thousandth. All is computed in double precision. A matrix that contains
           NaN or infinity gives NaN.)",

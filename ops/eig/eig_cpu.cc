@@ -1,8 +1,14 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/eig/eig_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "families/linalg/blocked-inl.h"
 #include "families/linalg/lanes-inl.h"
 #include "kernels/cpu/simd.h"
+#include "ops/eig/blocked_eig-inl.h"
 #include "ops/eig/eig_of_matrix.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -11,11 +17,20 @@ namespace HWY_NAMESPACE {
 namespace {
 
 template <class T>
+bool DecomposeMatrices(const Context& context, const GeneralMatrices<T>& matrices) {
+  if (matrices.size < blocked::kMinSize) return DecomposeEach(context, matrices);
+  const int64_t size = std::max(matrices.WorkSize(), blocked::GeneralEigenDoubles(matrices.size));
+  return blocked::ForLargeMatrices(context, matrices.count, size, [&](int64_t n, double* work, const Context* threads) {
+    if (!blocked::GeneralEigen(matrices, n, threads, work)) matrices.Decompose(n, work);
+  });
+}
+
+template <class T>
 Status EigCpu(const Eig& op, const Context& context, Tensor<const T, kAnyRank> a, Tensor<T, kAnyRank> values,
               Tensor<T, kAnyRank> basis) {
   POLYOP_RETURN_IF_ERROR(op.CheckFinite(a.data(), a.size()));
   const GeneralMatrices<T> matrices(op, a, values, basis);
-  if (!DecomposeEach(context, matrices)) return Internal("out of memory: matrices of ", matrices.size, " rows");
+  if (!DecomposeMatrices(context, matrices)) return Internal("out of memory: matrices of ", matrices.size, " rows");
   return op.CheckConverged(a.shape(), values.data(), 2 * matrices.size);
 }
 

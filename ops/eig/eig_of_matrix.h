@@ -54,32 +54,41 @@ POLYOP_HD inline Number AwayFromZero(const Number& x, double least) {
   return std::fabs(x.real) + std::fabs(x.imaginary) < least ? Number{least, 0} : x;
 }
 
-/// Computes the eigenvector of eigenvalue `index` of a Schur form, which is the first one of a pair of conjugates: the
-/// elements up to that eigenvalue's block, by back-substitution. `least` is the smallest divisor. Returns the number of
-/// elements; the others are 0.
-POLYOP_HD inline int64_t VectorOfSchur(const linalg::SquareMatrix& t, int64_t index, const Number& value, double least,
-                                       const Numbers& x) {
+/// Sets the elements of the eigenvector in the rows of the block of eigenvalue `index` of a Schur form, which is the
+/// first one of a pair of conjugates. Returns the row after them.
+POLYOP_HD inline int64_t StartVector(const linalg::SquareMatrix& t, int64_t index, const Number& value,
+                                     const Numbers& x) {
+  if (value.imaginary == 0) {
+    x.Set(index, {1, 0});
+    return index + 1;
+  }
+  // The first row is i value.imaginary x0 = above x1, and above * below = -value.imaginary^2.
+  const double above = t.At(index, index + 1), below = t.At(index + 1, index);
+  if (std::fabs(above) >= std::fabs(below)) {
+    x.Set(index, {1, 0});
+    x.Set(index + 1, {0, value.imaginary / above});
+  } else {
+    x.Set(index, {-value.imaginary / below, 0});
+    x.Set(index + 1, {0, 1});
+  }
+  return index + 2;
+}
+
+/// Computes the elements [top, begin) of the vector with `end` elements for which (T - value I) x = 0, by
+/// back-substitution. They are the right sides at first: without the products with elements of [begin, solved), but
+/// with those of later elements. Scales the vector if it grows. `least` is the smallest divisor.
+template <class Vectors = linalg::PlainVectors>
+POLYOP_HD void SolveRowsOfSchur(const linalg::SquareMatrix& t, const Number& value, double least, int64_t top,
+                                int64_t begin, int64_t solved, int64_t end, const Numbers& x) {
   constexpr double kMax = 0x1p200;
   const bool pair = value.imaginary != 0;
-  const int64_t end = index + (pair ? 2 : 1);
-  if (pair) {  // the first row is i value.imaginary x0 = above x1, and above * below = -value.imaginary^2
-    const double above = t.At(index, index + 1), below = t.At(index + 1, index);
-    if (std::fabs(above) >= std::fabs(below)) {
-      x.Set(index, {1, 0});
-      x.Set(index + 1, {0, value.imaginary / above});
-    } else {
-      x.Set(index, {-value.imaginary / below, 0});
-      x.Set(index + 1, {0, 1});
-    }
-  } else {
-    x.Set(index, {1, 0});
-  }
-  for (int64_t i = index - 1; i >= 0; --i) {
-    const bool block = i > 0 && t.At(i, i - 1) != 0;
+  for (int64_t i = begin - 1; i >= top; --i) {
+    const bool block = i > top && t.At(i, i - 1) != 0;
     const auto rest = [&](int64_t row) {
       const double* const from = t.Row(row) + i + 1;
-      return Number{-linalg::Dot(from, x.real + i + 1, end - i - 1),
-                    pair ? -linalg::Dot(from, x.imaginary + i + 1, end - i - 1) : 0};
+      const int64_t count = solved - i - 1;
+      return Number{x.real[row] - Vectors::Dot(from, x.real + i + 1, count),
+                    pair ? x.imaginary[row] - Vectors::Dot(from, x.imaginary + i + 1, count) : 0};
     };
     double largest;
     if (!block) {
@@ -112,9 +121,40 @@ POLYOP_HD inline int64_t VectorOfSchur(const linalg::SquareMatrix& t, int64_t in
       largest = std::fmax(std::fabs(first.real) + std::fabs(first.imaginary),
                           std::fabs(second.real) + std::fabs(second.imaginary));
     }
-    if (largest > kMax) x.Scale(i, end, {1 / largest, 0});
+    if (largest > kMax) x.Scale(0, end, {1 / largest, 0});
   }
-  return end;
+}
+
+/// Makes an eigenvector of a balanced matrix one of the given matrix.
+POLYOP_HD inline void UndoBalance(const linalg::Balance& balance, int64_t size, const Numbers& v) {
+  const auto exchange = [&](int64_t i) {
+    const auto j = static_cast<int64_t>(balance.factors[i]);
+    linalg::SwapElements(v.real + i, v.real + j, 1);
+    linalg::SwapElements(v.imaginary + i, v.imaginary + j, 1);
+  };
+  for (int64_t i = balance.first; i <= balance.last; ++i) v.Scale(i, i + 1, {balance.factors[i], 0});
+  for (int64_t i = balance.first; i-- > 0;) exchange(i);
+  for (int64_t i = balance.last + 1; i < size; ++i) exchange(i);
+}
+
+/// Gives an eigenvector the length 1, and makes the first of its largest elements real and positive.
+POLYOP_HD inline void Normalize(const Numbers& v, int64_t size) {
+  double largest = 0;
+  for (int64_t i = 0; i < size; ++i)
+    largest = std::fmax(largest, std::fmax(std::fabs(v.real[i]), std::fabs(v.imaginary[i])));
+  double squares = 0, most = 0;
+  for (int64_t i = 0; i < size; ++i) {
+    v.Set(i, {v.real[i] / largest, v.imaginary[i] / largest});
+    const double square = v.real[i] * v.real[i] + v.imaginary[i] * v.imaginary[i];
+    most = std::fmax(most, square);
+    squares += square;
+  }
+  int64_t pivot = 0;
+  const auto square_of = [&](int64_t i) { return v.real[i] * v.real[i] + v.imaginary[i] * v.imaginary[i]; };
+  while (pivot + 1 < size && !(square_of(pivot) >= 0.999 * 0.999 * most)) ++pivot;
+  const double factor = 1 / (std::sqrt(square_of(pivot)) * std::sqrt(squares));
+  v.Scale(0, size, {v.real[pivot] * factor, -v.imaginary[pivot] * factor});
+  v.imaginary[pivot] = 0;
 }
 
 }  // namespace eig
@@ -145,7 +185,7 @@ struct GeneralMatrices {
 
   POLYOP_HD void Decompose(int64_t n, double* work) const {
     const int64_t area = size * size;
-    const linalg::SquareMatrix a = {work, size};
+    const linalg::SquareMatrix a = {work, size, size};
     double *const vectors = work + area, *const factors = vectors + area, *const real = factors + size,
                   *const imaginary = real + size, *const spare = imaginary + size;
     for (int64_t e = 0; e < area; ++e) work[e] = static_cast<double>(from[n * area + e]);
@@ -174,37 +214,26 @@ struct GeneralMatrices {
     const double least = std::fmax(std::numeric_limits<double>::epsilon() * norm, 0x1p-900);
     const eig::Numbers x = {spare, spare + size}, v = {spare + 2 * size, spare + 3 * size};
     for (int64_t k = 0; k < size; ++k) {
-      const int64_t end = eig::VectorOfSchur(a, k, {real[k], imaginary[k]}, least, x);
-      for (int64_t i = 0; i < size; ++i) v.Set(i, {0, 0});
+      for (int64_t i = 0; i < size; ++i) {
+        x.Set(i, {0, 0});
+        v.Set(i, {0, 0});
+      }
+      const eig::Number value = {real[k], imaginary[k]};
+      const int64_t end = eig::StartVector(a, k, value, x);
+      eig::SolveRowsOfSchur(a, value, least, 0, k, end, end, x);
       for (int64_t j = 0; j < end; ++j) {
         linalg::SubtractRow(vectors + j * size, -x.real[j], size, v.real);
         if (imaginary[k] != 0) linalg::SubtractRow(vectors + j * size, -x.imaginary[j], size, v.imaginary);
       }
-      for (int64_t i = balance.first; i <= balance.last; ++i) v.Scale(i, i + 1, {factors[i], 0});
-      for (int64_t i = balance.first; i-- > 0;) Exchange(v, i, static_cast<int64_t>(factors[i]));
-      for (int64_t i = balance.last + 1; i < size; ++i) Exchange(v, i, static_cast<int64_t>(factors[i]));
+      eig::UndoBalance(balance, size, v);
       Store(n, k, imaginary[k] != 0, v);
       if (imaginary[k] != 0) ++k;
     }
   }
 
- private:
-  POLYOP_HD static void Exchange(const eig::Numbers& v, int64_t i, int64_t j) {
-    linalg::SwapElements(v.real + i, v.real + j, 1);
-    linalg::SwapElements(v.imaginary + i, v.imaginary + j, 1);
-  }
-
-  /// Stores eigenvector `k` with length 1, and the conjugate one after it if it is one of a pair.
+  /// Stores eigenvector `k`, and the conjugate one after it if it is one of a pair.
   POLYOP_HD void Store(int64_t n, int64_t k, bool pair, const eig::Numbers& v) const {
-    double largest = 0;
-    for (int64_t i = 0; i < size; ++i) largest = std::fmax(largest, std::hypot(v.real[i], v.imaginary[i]));
-    for (int64_t i = 0; i < size; ++i) v.Set(i, {v.real[i] / largest, v.imaginary[i] / largest});
-    int64_t pivot = 0;
-    while (pivot + 1 < size && !(std::hypot(v.real[pivot], v.imaginary[pivot]) >= 0.999)) ++pivot;
-    const double length = std::hypot(linalg::LengthOf(v.real, size), linalg::LengthOf(v.imaginary, size));
-    const double magnitude = std::hypot(v.real[pivot], v.imaginary[pivot]);
-    v.Scale(0, size, {v.real[pivot] / magnitude / length, -v.imaginary[pivot] / magnitude / length});
-    v.imaginary[pivot] = 0;
+    eig::Normalize(v, size);
     for (int64_t i = 0; i < size; ++i) {
       T* const to = basis + 2 * ((n * size + i) * size + k);
       to[0] = static_cast<T>(v.real[i]);

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <string>
 
+#include "kernels/cpu/simd.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
@@ -84,6 +86,30 @@ TEST_P(EigTest, SymmetricAndSkewMatrices) {
   }
 }
 
+// Sizes around those of blocks and of windows.
+TEST_P(EigTest, LargeMatrices) {
+  std::mt19937 rng(3);
+  for (const int64_t size : {47, 48, 75, 76, 83, 129}) {
+    const HostTensor a = HostTensor::Uniform(GetParam(), {size, size}, rng);
+    for (const std::string& isa : AvailableIsas()) {
+      ASSERT_TRUE(ForceIsa(isa).ok());
+      ExpectEigenvectors(a, 10 * tolerance());
+    }
+    ASSERT_TRUE(ForceIsa("").ok());
+    std::vector<HostTensor> both, values;
+    ASSERT_TRUE(testing::Run(Eig{}, {a}, &both).ok());
+    ASSERT_TRUE(testing::Run(Eig{.vectors = 0}, {a}, &values).ok());
+    for (int64_t k = 0; k < size; ++k) {  // rounding errors may change the order
+      double nearest = INFINITY;
+      for (int64_t i = 0; i < size; ++i) {
+        nearest = std::min(nearest, std::abs(NumberAt(values[0], k) - NumberAt(both[0], i)));
+      }
+      EXPECT_LE(nearest, 10 * tolerance());
+    }
+  }
+  ExpectEigenvectors(HostTensor::Uniform(GetParam(), {3, 70, 70}, rng), 10 * tolerance());
+}
+
 INSTANTIATE_TEST_SUITE_P(Types, EigTest, ::testing::Values(DType::kF32, DType::kF64),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 
@@ -112,6 +138,45 @@ TEST(Eig, MatricesThatCannotBeDiagonalized) {
   ExpectEigenvectors(jordan, 1e-13);
   ExpectEigenvectors(HostTensor::Full(DType::kF64, {7, 7}, 0), 0);
   ExpectEigenvectors(HostTensor::Of(DType::kF64, {2, 2}, {3, 1, 0, 3}), 1e-13);
+}
+
+TEST(Eig, LargeMatricesOfSpecialStructure) {
+  constexpr int64_t kSize = 90;
+  std::mt19937 rng(4);
+  const HostTensor random = HostTensor::Uniform(DType::kF64, {kSize, kSize}, rng);
+  const std::vector<double (*)(int64_t, int64_t, double)> elements = {
+      [](int64_t, int64_t, double) { return 0.0; },
+      [](int64_t, int64_t, double) { return 1.0; },
+      [](int64_t i, int64_t j, double) { return (i + 1) % kSize == j ? 1.0 : 0.0; },
+      [](int64_t i, int64_t j, double) { return i == j       ? 2.0
+                                                : j + 1 == i ? 1.0
+                                                             : 0.0; },
+      [](int64_t i, int64_t j, double x) { return i / 20 <= j / 20 ? x : 0.0; },
+      [](int64_t i, int64_t j, double x) { return i / 20 == j / 20 || i / 20 == 3 ? x : 0.0; },
+      [](int64_t i, int64_t j, double x) { return i <= j + 1 ? x : 0.0; },
+      [](int64_t i, int64_t j, double x) { return i == 0       ? x
+                                                  : i == j + 1 ? 1.0
+                                                               : 0.0; },
+      [](int64_t i, int64_t, double x) { return x * std::pow(10, -static_cast<double>(i) / 8); },
+      [](int64_t i, int64_t j, double x) { return x * std::pow(10, static_cast<double>(i - j) / 30); },
+      [](int64_t i, int64_t j, double) { return static_cast<double>((i % 7) * (j % 5)) / 10; },
+  };
+  for (const auto element : elements) {
+    HostTensor a = random;
+    for (int64_t e = 0; e < a.size(); ++e) a.set(e, element(e / kSize, e % kSize, random.at(e)));
+    ExpectEigenvectors(a, 1e-9);
+  }
+}
+
+TEST(Eig, LargeMatricesWithNan) {
+  HostTensor a = HostTensor::Full(DType::kF64, {2, 60, 60}, 1);
+  a.set(77, NAN);
+  std::vector<HostTensor> out;
+  ASSERT_TRUE(testing::Run(Eig{}, {a}, &out).ok());
+  for (int64_t k = 0; k < 120; ++k) EXPECT_TRUE(std::isnan(out[0].at(k)) && std::isfinite(out[0].at(120 + k)));
+  a.set(77, INFINITY);
+  ASSERT_TRUE(testing::Run(Eig{.vectors = 0}, {a}, &out).ok());
+  for (int64_t k = 0; k < 120; ++k) EXPECT_TRUE(std::isnan(out[0].at(k)) && std::isfinite(out[0].at(120 + k)));
 }
 
 TEST(Eig, PermutationsHaveTheRootsOfOne) {

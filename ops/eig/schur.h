@@ -17,13 +17,13 @@
 
 namespace polyop::linalg {
 
-/// A square matrix stored by rows.
+/// A square matrix stored by rows, which are `stride` elements apart.
 struct SquareMatrix {
   double* elements;
-  int64_t size;
+  int64_t size, stride;
 
-  POLYOP_HD double* Row(int64_t i) const { return elements + i * size; }
-  POLYOP_HD double& At(int64_t i, int64_t j) const { return elements[i * size + j]; }
+  POLYOP_HD double* Row(int64_t i) const { return elements + i * stride; }
+  POLYOP_HD double& At(int64_t i, int64_t j) const { return elements[i * stride + j]; }
   POLYOP_HD double Magnitude(int64_t i, int64_t j) const { return std::fabs(At(i, j)); }
 };
 
@@ -37,7 +37,7 @@ struct Balance {
 POLYOP_HD inline void ExchangeRowsAndColumns(const SquareMatrix& a, int64_t i, int64_t j, int64_t rows,
                                              int64_t first_column) {
   if (i == j) return;
-  SwapElements(a.elements + i, a.elements + j, rows, a.size);
+  SwapElements(a.elements + i, a.elements + j, rows, a.stride);
   SwapElements(a.Row(i) + first_column, a.Row(j) + first_column, a.size - first_column);
 }
 
@@ -110,17 +110,19 @@ POLYOP_HD inline void Scale(const SquareMatrix& a, const Balance& balance) {
 }
 
 /// Applies the reflection I - tau v v^T to `count` adjacent rows of `columns` elements, in place.
-POLYOP_HD inline void ReflectRows(const double* v, double tau, int64_t count, double* rows, int64_t stride,
-                                  int64_t columns, double* sums) {
+template <class Vectors = PlainVectors>
+POLYOP_HD void ReflectRows(const double* v, double tau, int64_t count, double* rows, int64_t stride, int64_t columns,
+                           double* sums) {
   if (tau == 0) return;
   for (int64_t j = 0; j < columns; ++j) sums[j] = 0;
-  for (int64_t i = 0; i < count; ++i) SubtractRow(rows + i * stride, -v[i], columns, sums);
-  for (int64_t i = 0; i < count; ++i) SubtractRow(sums, tau * v[i], columns, rows + i * stride);
+  for (int64_t i = 0; i < count; ++i) Vectors::SubtractRow(rows + i * stride, -v[i], columns, sums);
+  for (int64_t i = 0; i < count; ++i) Vectors::SubtractRow(sums, tau * v[i], columns, rows + i * stride);
 }
 
 /// Makes the elements below the first subdiagonal 0 by Householder's reflections. The rows of `vectors`, unless it is
 /// null, are reflected as well. `work` has space for 2 * size numbers.
-POLYOP_HD inline void ReduceToHessenberg(const SquareMatrix& a, const Balance& balance, double* vectors, double* work) {
+template <class Vectors = PlainVectors>
+POLYOP_HD void ReduceToHessenberg(const SquareMatrix& a, const Balance& balance, double* vectors, double* work) {
   const int64_t size = a.size;
   double *const v = work, *const sums = work + size;
   for (int64_t k = balance.first; k + 1 < balance.last; ++k) {
@@ -133,10 +135,10 @@ POLYOP_HD inline void ReduceToHessenberg(const SquareMatrix& a, const Balance& b
     if (tau == 0) continue;
     for (int64_t i = 0; i <= balance.last; ++i) {
       double* const row = a.Row(i) + begin;
-      SubtractRow(v, tau * Dot(row, v, count), count, row);
+      Vectors::SubtractRow(v, tau * Vectors::Dot(row, v, count), count, row);
     }
-    ReflectRows(v, tau, count, a.Row(begin) + begin, size, size - begin, sums);
-    if (vectors != nullptr) ReflectRows(v, tau, count, vectors + begin * size, size, size, sums);
+    ReflectRows<Vectors>(v, tau, count, a.Row(begin) + begin, a.stride, size - begin, sums);
+    if (vectors != nullptr) ReflectRows<Vectors>(v, tau, count, vectors + begin * size, size, size, sums);
   }
 }
 
@@ -223,18 +225,20 @@ POLYOP_HD inline BlockRotation StandardizeBlock(double& a, double& b, double& c,
   return {rotation.c * further.c - rotation.s * further.s, rotation.c * further.s + rotation.s * further.c};
 }
 
-/// Applies the reflection I - tau v v^T of `count` <= 3 adjacent rows to `columns` elements of each.
-POLYOP_HD inline void ReflectFewRows(const double* v, double tau, int64_t count, double* row, int64_t stride,
-                                     int64_t columns) {
-  double *const second = row + stride, *const third = count == 3 ? second + stride : second;
-  const double v1 = v[1], v2 = count == 3 ? v[2] : 0;
-  for (int64_t j = 0; j < columns; ++j) {
-    const double sum = tau * (row[j] + v1 * second[j] + v2 * third[j]);
-    row[j] -= sum;
-    second[j] -= sum * v1;
-    if (count == 3) third[j] -= sum * v2;
+/// PlainVectors, and the reflection I - tau v v^T of `count` <= 3 adjacent rows of `columns` elements each.
+struct PlainReflections : PlainVectors {
+  POLYOP_HD static void ReflectFewRows(const double* v, double tau, int64_t count, double* row, int64_t stride,
+                                       int64_t columns) {
+    double *const second = row + stride, *const third = count == 3 ? second + stride : second;
+    const double v1 = v[1], v2 = count == 3 ? v[2] : 0;
+    for (int64_t j = 0; j < columns; ++j) {
+      const double sum = tau * (row[j] + v1 * second[j] + v2 * third[j]);
+      row[j] -= sum;
+      second[j] -= sum * v1;
+      if (count == 3) third[j] -= sum * v2;
+    }
   }
-}
+};
 
 /// Applies the reflection of ReflectFewRows to `count` adjacent columns of `rows` rows.
 POLYOP_HD inline void ReflectFewColumns(const double* v, double tau, int64_t count, double* from, int64_t stride,
@@ -276,8 +280,9 @@ POLYOP_HD inline int64_t StartOfBlock(const SquareMatrix& h, const Balance& bala
 
 /// One step of the QR algorithm with two shifts on the rows [start, last]. `left` and `right` are the first and last
 /// row and column that are updated; the rows of `vectors`, unless it is null, are reflected as well.
-POLYOP_HD inline void DoubleStep(const SquareMatrix& h, int64_t start, int64_t last, int64_t left, int64_t right,
-                                 const Shifts& shifts, double* vectors) {
+template <class Vectors>
+POLYOP_HD void DoubleStep(const SquareMatrix& h, int64_t start, int64_t last, int64_t left, int64_t right,
+                          const Shifts& shifts, double* vectors) {
   constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
   const int64_t size = h.size;
   double v[3];
@@ -309,16 +314,17 @@ POLYOP_HD inline void DoubleStep(const SquareMatrix& h, int64_t start, int64_t l
       h.At(k, k - 1) *= 1 - tau;
     }
     if (tau == 0) continue;
-    ReflectFewRows(v, tau, count, h.Row(k) + k, size, right - k + 1);
-    ReflectFewColumns(v, tau, count, h.Row(left) + k, size, std::min(k + 3, last) - left + 1);
-    if (vectors != nullptr) ReflectFewRows(v, tau, count, vectors + k * size, size, size);
+    Vectors::ReflectFewRows(v, tau, count, h.Row(k) + k, h.stride, right - k + 1);
+    ReflectFewColumns(v, tau, count, h.Row(left) + k, h.stride, std::min(k + 3, last) - left + 1);
+    if (vectors != nullptr) Vectors::ReflectFewRows(v, tau, count, vectors + k * size, size, size);
   }
 }
 
 /// Computes the Schur form of a Hessenberg matrix and its eigenvalues, and applies the similarity to the rows of
 /// `vectors`. If that is null, only the eigenvalues are computed. Returns false if the algorithm does not converge.
-POLYOP_HD inline bool SchurOfHessenberg(const SquareMatrix& h, const Balance& balance, double* vectors, double* real,
-                                        double* imaginary) {
+template <class Vectors = PlainReflections>
+POLYOP_HD bool SchurOfHessenberg(const SquareMatrix& h, const Balance& balance, double* vectors, double* real,
+                                 double* imaginary) {
   const int64_t size = h.size, max_steps = 30 * std::max<int64_t>(10, balance.last - balance.first + 1);
   for (int64_t i = 0; i < size; ++i) {
     real[i] = h.At(i, i);
@@ -343,7 +349,7 @@ POLYOP_HD inline bool SchurOfHessenberg(const SquareMatrix& h, const Balance& ba
       } else {
         shifts = ShiftsOf(h.At(last - 1, last - 1), h.At(last - 1, last), h.At(last, last - 1), h.At(last, last));
       }
-      DoubleStep(h, start, last, left, right, shifts, vectors);
+      DoubleStep<Vectors>(h, start, last, left, right, shifts, vectors);
     }
     if (start == last) {
       real[last] = h.At(last, last);
@@ -356,13 +362,13 @@ POLYOP_HD inline bool SchurOfHessenberg(const SquareMatrix& h, const Balance& ba
       imaginary[start] = c == 0 ? 0 : std::sqrt(std::fabs(b)) * std::sqrt(std::fabs(c));
       imaginary[last] = c == 0 ? 0 : -imaginary[start];
       if (vectors != nullptr) {
-        Rotate(h.Row(start) + last + 1, h.Row(last) + last + 1, size - last - 1, rotation.c, -rotation.s);
+        Vectors::Rotate(h.Row(start) + last + 1, h.Row(last) + last + 1, size - last - 1, rotation.c, -rotation.s);
         for (int64_t i = 0; i < start; ++i) {
           const double x = h.At(i, start), y = h.At(i, last);
           h.At(i, start) = rotation.c * x + rotation.s * y;
           h.At(i, last) = rotation.c * y - rotation.s * x;
         }
-        Rotate(vectors + start * size, vectors + last * size, size, rotation.c, -rotation.s);
+        Vectors::Rotate(vectors + start * size, vectors + last * size, size, rotation.c, -rotation.s);
       }
     }
     last = start - 1;

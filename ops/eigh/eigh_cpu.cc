@@ -12,9 +12,6 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// The algorithm for one matrix takes fewer operations for larger ones.
-constexpr int64_t kMaxRowsByJacobi = 13;
-
 // Computes single matrices in vectors of the instruction set.
 template <class T>
 struct SymmetricMatricesInVectors : SymmetricMatrices<T> {
@@ -55,10 +52,10 @@ bool DecomposeMatrices(const Context& context, const SymmetricMatricesInVectors<
         context, matrices.count, matrices.DoublesByBlocks(),
         [&](int64_t n, double* work, const Context* threads) { matrices.DecomposeByBlocks(n, threads, work); });
   }
-  const bool in_groups = matrices.count > 1 && matrices.size > 0 && matrices.size <= kMaxRowsByJacobi;
-  return DecomposeAll(context, matrices, in_groups, EighGroupDoubles(matrices),
-                      [&](int64_t first, int64_t count, double* memory, double* computed)
-                          HWY_ATTR { EighGroup(matrices, first, count, memory, computed); });
+  const bool in_groups = matrices.count > 1 && matrices.size > 0 && matrices.size <= kMaxSizeInLanes;
+  return DecomposeAll<SymmetricLanes::kGroups>(context, matrices, in_groups, EighGroupDoubles(matrices),
+                                               [&](int64_t first, int64_t count, double* memory, double* computed)
+                                                   HWY_ATTR { EighGroup(matrices, first, count, memory, computed); });
 }
 
 template <class T>

@@ -61,6 +61,29 @@ TEST_P(EighTest, ManySmallMatrices) {
   }
 }
 
+// Each lane of a vector has a matrix of another structure, which falls apart into other blocks.
+TEST_P(EighTest, SmallMatricesOfDifferentStructure) {
+  std::mt19937 rng(5);
+  for (const int64_t size : {2, 4, 9, 16}) {
+    HostTensor a = HostTensor::Uniform(GetParam(), {33, size, size}, rng);
+    for (int64_t e = 0; e < a.size(); ++e) {
+      const int64_t kind = e / (size * size) % 11, i = e / size % size, j = e % size;
+      const double ordered = static_cast<double>(std::min(i, j) + 1);
+      if (kind == 0) a.set(e, 0);
+      if (kind == 1) a.set(e, i == j ? 1 : 0);
+      if (kind == 2) a.set(e, i == j ? ordered : 0);
+      if (kind == 3) a.set(e, 1);
+      if (kind == 4) a.set(e, i / 3 == j / 3 ? a.at(e) : 0);
+      if (kind == 5) a.set(e, std::abs(i - j) == 1 ? 1 : 0);
+      if (kind == 6) a.set(e, std::abs(i - j) <= 1 ? std::ldexp(1, static_cast<int>(-4 * ordered)) : 0);
+      if (kind == 7) a.set(e, std::ldexp(a.at(e), -30));
+      if (kind == 8) a.set(e, i == 0 || j == 0 ? a.at(e) : 0);
+    }
+    ExpectEigenvectors(a, false, 4 * tolerance());
+    ExpectEigenvectors(a, true, 4 * tolerance());
+  }
+}
+
 // Sizes around those of blocks and of strips.
 TEST_P(EighTest, LargeMatrices) {
   std::mt19937 rng(4);

@@ -8,7 +8,9 @@
 #endif
 
 #include <algorithm>
+#include <numeric>
 
+#include "families/linalg/householder_lanes-inl.h"
 #include "families/linalg/lanes-inl.h"
 #include "ops/matrix_factors/factor_matrix.h"
 
@@ -18,56 +20,19 @@ namespace HWY_NAMESPACE {
 namespace {
 
 // Returns the lanes whose leading minors are all positive. The results of the others are undefined.
-inline RealMask FactorCholeskyInLanes(const LaneMatrices& a, double* inverses) {
+inline RealMask FactorCholeskyInLanes(const LaneMatrices& a) {
   auto regular = AllLanes();
   for (int64_t i = 0; i < a.rows; ++i) {
     for (int64_t j = i + 1; j < a.rows; ++j) a.Set(i, j, hn::Zero(RealTag()));
   }
-  for (int64_t i = 0; i < a.rows; ++i) {
-    for (int64_t j = 0; j <= i; ++j) {
-      auto sum = a.Get(i, j);
-      for (int64_t k = 0; k < j; ++k) sum = hn::NegMulAdd(a.Get(i, k), a.Get(j, k), sum);
-      if (j < i) {
-        a.Set(i, j, hn::Mul(sum, LoadReals(inverses + j * RealLanes())));
-        continue;
-      }
-      regular = hn::And(regular, hn::Gt(sum, hn::Zero(RealTag())));
-      const auto root = hn::Sqrt(sum);
-      a.Set(i, i, root);
-      StoreReals(hn::Div(RealsOf(1), root), inverses + i * RealLanes());
-    }
-  }
-  return regular;
-}
-
-// Returns the lanes whose columns have lengths that neither overflow nor underflow. The results of the others are
-// undefined.
-inline RealMask FactorQrInLanes(const LaneMatrices& a, double* taus) {
-  const RealTag d;
-  auto regular = AllLanes();
-  for (int64_t k = 0; k < std::min(a.rows, a.columns); ++k) {
-    auto sum = hn::Zero(d), largest = hn::Zero(d);
-    for (int64_t i = k + 1; i < a.rows; ++i) {
-      const auto x = a.Get(i, k);
-      sum = hn::MulAdd(x, x, sum);
-      largest = hn::Max(largest, hn::Abs(x));
-    }
-    const auto zero = hn::Eq(largest, hn::Zero(d));
-    regular = hn::And(regular, hn::Or(zero, hn::And(hn::Gt(sum, RealsOf(0x1p-700)), hn::Lt(sum, RealsOf(0x1p700)))));
-    const auto first = a.Get(k, k);
-    const auto beta = hn::Neg(hn::CopySign(hn::Sqrt(hn::MulAdd(first, first, sum)), first));
-    const auto factor = hn::IfThenZeroElse(zero, hn::Div(RealsOf(1), hn::Sub(first, beta)));
-    const auto tau = hn::IfThenZeroElse(zero, hn::Div(hn::Sub(beta, first), beta));
-    StoreReals(tau, taus + k * RealLanes());
-    a.Set(k, k, hn::IfThenElse(zero, first, beta));
-    for (int64_t i = k + 1; i < a.rows; ++i) a.Set(i, k, hn::Mul(a.Get(i, k), factor));
-    for (int64_t j = k + 1; j < a.columns; ++j) {
-      auto dot = a.Get(k, j);
-      for (int64_t i = k + 1; i < a.rows; ++i) dot = hn::MulAdd(a.Get(i, k), a.Get(i, j), dot);
-      dot = hn::Mul(dot, tau);
-      a.Set(k, j, hn::Sub(a.Get(k, j), dot));
-      for (int64_t i = k + 1; i < a.rows; ++i) a.Set(i, j, hn::NegMulAdd(dot, a.Get(i, k), a.Get(i, j)));
-    }
+  const int64_t n = a.rows;
+  for (int64_t j = 0; j < n; ++j) {
+    SumOfProducts{a.At(j, 0), a.At(j, 0), n, 1, 1, j}.SubtractFrom(a.At(j, j), n, n - j);
+    const auto rest = a.Get(j, j);
+    regular = hn::And(regular, hn::Gt(rest, hn::Zero(RealTag())));
+    const auto root = hn::Sqrt(rest), inverse = hn::Div(RealsOf(1), root);
+    a.Set(j, j, root);
+    for (int64_t i = j + 1; i < n; ++i) a.Set(i, j, hn::Mul(a.Get(i, j), inverse));
   }
   return regular;
 }
@@ -75,38 +40,45 @@ inline RealMask FactorQrInLanes(const LaneMatrices& a, double* taus) {
 /// The number of doubles that FactorGroup's `memory` must have space for.
 template <class T>
 int64_t FactorGroupDoubles(const MatricesToFactor<T>& matrices) {
-  return LaneMatrices::Doubles(matrices.rows, matrices.columns) + matrices.smaller() * RealLanes();
+  return LaneMatrices::Doubles(matrices.rows, matrices.columns) + 2 * matrices.smaller() * RealLanes();
 }
 
 /// Factors `count` matrices, except for those that FactorMatrix treats in a special way: their done[] is 0.
 template <class T>
 void FactorGroup(const MatricesToFactor<T>& matrices, int64_t first, int64_t count, double* memory, double* done) {
-  const int64_t area = matrices.rows * matrices.columns, least = matrices.smaller();
+  const int64_t area = matrices.rows * matrices.columns, least = matrices.smaller(), lanes = RealLanes();
   const LaneMatrices a{memory, matrices.rows, matrices.columns};
-  double* const line = memory + LaneMatrices::Doubles(a.rows, a.columns);
+  const LaneMatrices scales{memory + LaneMatrices::Doubles(a.rows, a.columns), 1, least},
+      pivots{scales.elements + least * lanes, 1, least};
+  T* const to_scales = matrices.scales + first * least;
+  int32_t* const to_pivots = matrices.pivots + first * least;
   a.Read(matrices.from + first * area, count);
   auto regular = a.Moderate();
-  const bool is_lu = matrices.method == MatrixFactors::Method::kLu;
-  const bool is_qr = matrices.method == MatrixFactors::Method::kQr;
-  if (is_lu) {
-    regular = hn::And(regular, FactorLuInLanes(a, line));
-  } else if (is_qr) {
-    regular = hn::And(regular, FactorQrInLanes(a, line));
+  if (matrices.method == MatrixFactors::Method::kLu) {
+    regular = hn::And(regular, FactorLuInLanes(a, pivots.elements));
+    for (int64_t k = 0; k < least; ++k) {
+      const auto row = pivots.Get(0, k), u = a.Get(k, k);
+      scales.Set(0, k, hn::IfThenElse(hn::Eq(row, RealsOf(static_cast<double>(k))), u, hn::Neg(u)));
+      pivots.Set(0, k, hn::Add(row, RealsOf(1)));
+    }
+  } else if (matrices.method == MatrixFactors::Method::kQr) {
+    regular = hn::And(regular, FactorQrInLanes(a, scales.elements));
   } else {
-    regular = hn::And(regular, FactorCholeskyInLanes(a, line));
+    regular = hn::And(regular, FactorCholeskyInLanes(a));
   }
   StoreLanes(regular, done);
   a.Write(done, count, matrices.factors + first * area);
-  for (int64_t m = 0; m < count; ++m) {
-    if (done[m] == 0) continue;
-    const int64_t n = first + m;
-    matrices.info[n] = 0;
-    for (int64_t k = 0; k < least; ++k) {
-      const double value = line[k * RealLanes() + m];
-      matrices.scales[n * least + k] = static_cast<T>(is_qr ? value : 0);
-      matrices.pivots[n * least + k] = static_cast<int32_t>(is_lu ? value : static_cast<double>(k)) + 1;
-    }
+  if (matrices.method == MatrixFactors::Method::kCholesky) {
+    std::fill_n(to_scales, count * least, T{});
+  } else {
+    scales.Write(done, count, to_scales);
   }
+  if (matrices.method == MatrixFactors::Method::kLu) {
+    pivots.Write(done, count, to_pivots);
+  } else {
+    for (int64_t m = 0; m < count; ++m) std::iota(to_pivots + m * least, to_pivots + (m + 1) * least, 1);
+  }
+  std::fill_n(matrices.info + first, count, 0);
 }
 
 }  // namespace

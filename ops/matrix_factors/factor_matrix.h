@@ -35,6 +35,11 @@ struct MatricesToFactor {
         pivots(to_pivots.data()),
         info(to_info.data()) {}
 
+  /// Returns what LU stores in `scales`: an element of the diagonal of U, negative if its row was exchanged.
+  POLYOP_HD static double SignedPivot(double u, const int32_t* exchanged, int64_t k) {
+    return exchanged[k] == k + 1 ? u : -u;
+  }
+
   int64_t smaller() const { return std::min(rows, columns); }
   /// The number of doubles that Factor's `work` must have space for.
   int64_t WorkSize() const { return rows * columns + smaller(); }
@@ -71,6 +76,7 @@ struct MatricesToFactor {
       info[n] = linalg::FactorLdl(work, rows, to_pivots);
     } else {
       info[n] = linalg::FactorLu(work, rows, columns, columns, to_pivots);
+      for (int64_t k = 0; k < least; ++k) taus[k] = SignedPivot(work[k * (columns + 1)], to_pivots, k);
     }
     for (int64_t i = 0; i < rows; ++i) {
       for (int64_t j = 0; j < columns; ++j) {

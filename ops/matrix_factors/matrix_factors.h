@@ -30,7 +30,9 @@ struct MatrixFactors {
   static constexpr Doc kDoc = {
       .summary = "Factors the matrices in the last two dimensions: LU, Cholesky, QR or LDL.",
       .semantics = R"(lu: `factors` has U and, below its diagonal, L without its unit diagonal. `pivots` has the rows,
-          counted from 1, that were exchanged with rows 1, 2, …; `info` the number of the first pivot that is 0, or 0.
+          counted from 1, that were exchanged with rows 1, 2, …; `scales` has the diagonal of U, each element times -1 if
+          its row was exchanged, so that their product is the determinant; `info` has the number of the first pivot that
+          is 0, or 0.
           cholesky: `factors` has L; `info` the order of the first leading minor that is not positive, where the
           computation ends, or 0. qr: `factors` has R and, below its diagonal, the vectors of the reflections
           I - scale v v^T, whose first element is 1; `scales` has their scales. ldl: `factors` has D, whose blocks have

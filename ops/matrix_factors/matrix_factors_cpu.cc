@@ -32,7 +32,7 @@ bool FactorByBlocks(const MatricesToFactor<T>& matrices, int64_t n, const Contex
   for (int64_t k = 0; k < least; ++k) pivots[k] = static_cast<int32_t>(k + 1);
   matrices.info[n] = 0;
   if (matrices.method == Method::kQr) {
-    blocked::FactorQr(context, work, columns, rows, taus, memory);
+    blocked::QrFactors(context, work, columns, rows, taus, memory).Factor();
     blocked::Transpose(work, columns, rows, to);
     blocked::FromDoubles(taus, least, scales);
     return true;
@@ -43,7 +43,10 @@ bool FactorByBlocks(const MatricesToFactor<T>& matrices, int64_t n, const Contex
   } else {
     matrices.info[n] = blocked::FactorLu(products, work, rows, columns, columns, pivots);
   }
-  std::fill_n(scales, least, T{});
+  for (int64_t k = 0; k < least; ++k) {
+    taus[k] = matrices.method == Method::kLu ? matrices.SignedPivot(work[k * (columns + 1)], pivots, k) : 0;
+  }
+  blocked::FromDoubles(taus, least, scales);
   blocked::FromDoubles(work, area, to);
   return true;
 }
@@ -62,7 +65,7 @@ bool FactorAll(const Context& context, const MatricesToFactor<T>& matrices) {
   }
   if (in_lanes && matrices.smaller() >= blocked::kMinSize) {
     const int64_t memory = matrices.method == MatrixFactors::Method::kQr
-                               ? blocked::QrDoubles(matrices.columns, matrices.rows)
+                               ? blocked::QrFactors::Doubles(matrices.columns, matrices.rows)
                                : blocked::Products::Doubles(matrices.columns);
     return blocked::ForLargeMatrices(context, matrices.count, matrices.WorkSize() + memory,
                                      [&](int64_t n, double* work, const Context* threads) {

@@ -35,7 +35,8 @@ Status FactorInBlocks(const CudaContext& cuda, const MatricesToFactor<T>& matric
         block.ForThreads([&](int t) {
           if (t == 0) matrices.info[n] = info;
           for (int64_t k = t; k < least; k += block.threads()) {
-            matrices.scales[n * least + k] = 0;
+            const double scale = cholesky ? 0 : matrices.SignedPivot(a[k * (stride + 1)], pivots, k);
+            matrices.scales[n * least + k] = static_cast<T>(scale);
             if (cholesky) pivots[k] = static_cast<int32_t>(k + 1);
           }
         });

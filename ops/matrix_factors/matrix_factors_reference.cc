@@ -162,6 +162,8 @@ Status MatrixFactorsReference(const MatrixFactors& op, const Context&, Tensor<co
       info[n] = ReferenceLdl(matrix, exchanged.data());
     } else {
       info[n] = ReferenceLu(matrix, columns, exchanged.data());
+      for (size_t k = 0; k < least; ++k)
+        taus[k] = exchanged[k] == static_cast<int32_t>(k + 1) ? matrix[k][k] : -matrix[k][k];
     }
     for (size_t e = 0; e < rows * columns; ++e) {
       factors[first + static_cast<int64_t>(e)] = matrix[e / columns][e % columns];

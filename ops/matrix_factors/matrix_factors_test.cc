@@ -99,6 +99,7 @@ TEST(MatrixFactors, KnownFactors) {
   std::vector<HostTensor> out;
   ASSERT_TRUE(testing::Run(MatrixFactors{}, {F64({2, 2}, {1, 2, 4, 6})}, &out).ok());
   EXPECT_EQ(out[0].ToDoubles(), (std::vector<double>{4, 6, 0.25, 0.5}));
+  EXPECT_EQ(out[1].ToDoubles(), (std::vector<double>{-4, 0.5}));
   EXPECT_EQ(out[2].ToDoubles(), (std::vector<double>{2, 2}));
   ASSERT_TRUE(testing::Run(MatrixFactors{.method = Method::kCholesky}, {F64({2, 2}, {4, 99, 6, 25})}, &out).ok());
   EXPECT_EQ(out[0].ToDoubles(), (std::vector<double>{2, 0, 3, 4}));

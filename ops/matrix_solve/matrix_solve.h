@@ -7,7 +7,7 @@ namespace polyop {
 
 /// The solution of linear equations, with any matrix or with its factors.
 struct MatrixSolve {
-  enum class Method { kGeneral, kLower, kUpper, kLu, kLdl };
+  enum class Method { kGeneral, kLower, kUpper, kLu, kLdl, kCholesky };
   enum class Raises { kNothing, kSolve, kInv };
   Method method = Method::kGeneral;
   int64_t transpose = 0;
@@ -22,8 +22,8 @@ struct MatrixSolve {
       Attr("method", &MatrixSolve::method,
            R"(general: any matrix, by elimination with row pivoting; lower, upper: the triangle of this name of `a`,
            the only elements that are read; lu: `a` and `pivots` are the factors P L U of the matrix;
-           ldl: they are its factors L D L^T)")
-          .OneOf("general", "lower", "upper", "lu", "ldl"),
+           ldl: they are its factors L D L^T; cholesky: the lower triangle of `a` is the factor L of L L^T)")
+          .OneOf("general", "lower", "upper", "lu", "ldl", "cholesky"),
       Attr("transpose", &MatrixSolve::transpose, "1: solves A^T x = b instead of A x = b").Between(0, 1),
       Attr("unit", &MatrixSolve::unit, "1: the diagonal of a triangular matrix is not read, and is 1").Between(0, 1),
       Attr("raises", &MatrixSolve::raises,
@@ -40,7 +40,7 @@ struct MatrixSolve {
           All is computed in double precision.)",
       .source =
           "`torch.linalg.solve_ex`, `torch.linalg.solve_triangular`, `torch.linalg.lu_solve`, "
-          "`torch.linalg.ldl_solve`",
+          "`torch.linalg.ldl_solve`, `torch.cholesky_solve`",
       .differences = "torch computes in the type of the input.",
       .not_portable = "ONNX has no operator for linear equations.",
   };

@@ -27,10 +27,11 @@ bool SolveByBlocks(const EquationsToSolve<T>& equations, int64_t n, const Contex
   const T* const from = equations.from + n * area;
   double *const b = work + area, *const memory = b + right;
   const bool general = equations.method == Method::kGeneral, upper = equations.method == Method::kUpper;
+  const bool cholesky = equations.method == Method::kCholesky;
   const blocked::Products products(context, memory);
   if (general && equations.transpose) {
     blocked::Transpose(from, size, size, work);
-  } else if (upper || equations.method == Method::kLower) {
+  } else if (upper || cholesky || equations.method == Method::kLower) {
     for (int64_t i = 0; i < size; ++i) {  // the other triangle is not read
       const int64_t first = i * size + (upper ? i : 0);
       blocked::ToDoubles(from + first, upper ? size - i : i + 1, work + first);
@@ -54,6 +55,9 @@ bool SolveByBlocks(const EquationsToSolve<T>& equations, int64_t n, const Contex
   };
   if (upper || equations.method == Method::kLower) {
     solve(equations.transpose ? transposed : plain, upper == equations.transpose, equations.unit);
+  } else if (cholesky) {
+    solve(plain, true, false);
+    solve(transposed, false, false);
   } else if (equations.info[n] != 0) {
     std::fill_n(b, right, NAN);
   } else if (equations.transpose && !general) {

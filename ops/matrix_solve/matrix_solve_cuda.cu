@@ -46,6 +46,9 @@ Status SolveInBlocks(const CudaContext& cuda, const EquationsToSolve<T>& equatio
         }
         if (method == Method::kLower || method == Method::kUpper) {
           solve(method == Method::kUpper, equations.unit, transpose);
+        } else if (method == Method::kCholesky) {
+          solve(false, false, false);
+          solve(false, false, true);
         } else if (info == 0 && transpose && !general) {
           solve(true, false, true);
           solve(false, true, true);

@@ -135,6 +135,12 @@ Status MatrixSolveReference(const MatrixSolve& op, const Context&, Tensor<const 
         break;
       case MatrixSolve::Method::kLower:
       case MatrixSolve::Method::kUpper: substitute(op.method == MatrixSolve::Method::kUpper, op.unit != 0); break;
+      case MatrixSolve::Method::kCholesky: {
+        const EquationRows factor = TriangleOf(matrix, false, false);
+        Substitute(factor, false, right);
+        Substitute(TransposeOf(factor), true, right);
+        break;
+      }
       case MatrixSolve::Method::kLdl: {
         const int32_t* const given = pivots->data() + n * exchanges;
         SubstituteLdl(matrix, {given, given + size}, right);

@@ -45,6 +45,9 @@ void SolveGroup(const EquationsToSolve<T>& equations, int64_t first, int64_t cou
   }
   if (equations.method == Method::kLower || equations.method == Method::kUpper) {
     TriangularSolveInLanes({equations.method == Method::kUpper, equations.unit, equations.transpose}, a, b);
+  } else if (equations.method == Method::kCholesky) {
+    TriangularSolveInLanes({false, false, false}, a, b);
+    TriangularSolveInLanes({false, false, true}, a, b);
   } else if (equations.transpose) {
     TriangularSolveInLanes({true, false, true}, a, b);
     TriangularSolveInLanes({false, true, true}, a, b);

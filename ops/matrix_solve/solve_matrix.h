@@ -67,6 +67,9 @@ struct EquationsToSolve {
       linalg::SolveLdl(work, size, exchanged, b, columns);
     } else if (method == MatrixSolve::Method::kLower || method == MatrixSolve::Method::kUpper) {
       linalg::TriangularSolve({method == MatrixSolve::Method::kUpper, unit, transpose}, work, size, b, columns);
+    } else if (method == MatrixSolve::Method::kCholesky) {
+      linalg::TriangularSolve({false, false, false}, work, size, b, columns);
+      linalg::TriangularSolve({false, false, true}, work, size, b, columns);
     } else if (info[n] != 0) {
       for (int64_t i = 0; i < size * columns; ++i) b[i] = NAN;
     } else if (transpose && !general) {

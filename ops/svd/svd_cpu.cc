@@ -120,9 +120,9 @@ bool DecomposeMatrices(const Context& context, const MatricesInVectors<T>& matri
         context, matrices.count, matrices.DoublesByBlocks(),
         [&](int64_t n, double* work, const Context* threads) { matrices.DecomposeByBlocks(n, threads, work); });
   }
-  return DecomposeAll(context, matrices, HasSvdGroups(matrices), SvdGroupDoubles(matrices),
-                      [&](int64_t first, int64_t count, double* memory, double* computed)
-                          HWY_ATTR { SvdGroup(matrices, first, count, memory, computed); });
+  return DecomposeAll<SymmetricLanes::kGroups>(context, matrices, HasSvdGroups(matrices), SvdGroupDoubles(matrices),
+                                               [&](int64_t first, int64_t count, double* memory, double* computed)
+                                                   HWY_ATTR { SvdGroup(matrices, first, count, memory, computed); });
 }
 
 template <class T>

@@ -9,13 +9,12 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <limits>
 #include <type_traits>
-#include <utility>
 
 #include "families/linalg/jacobi_lanes-inl.h"
 #include "families/linalg/lanes-inl.h"
+#include "families/linalg/symmetric_lanes-inl.h"
 #include "ops/svd/svd_of_matrix.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -29,17 +28,14 @@ HWY_INLINE Reals DotOfRows(const LaneMatrices& a, int64_t p, int64_t q) {
   return sum;
 }
 
-/// Orthogonalize in lanes. `rotations` may be null. Returns the lanes that converged; row k of `squares` receives the
-/// squared lengths of the vectors.
+/// Orthogonalize in lanes. `rotations` may be null, and is rotated. Returns the lanes that converged; row k of
+/// `squares` receives the squared lengths of the vectors.
 inline RealMask OrthogonalizeInLanes(const LaneMatrices& vectors, const LaneMatrices* rotations, double tolerance,
                                      double* squares) {
   constexpr int kMaxSweeps = 20;  // usually 5 to 9 suffice
   const RealTag d;
   const int64_t count = vectors.rows, lanes = RealLanes();
   const auto limit = RealsOf(tolerance * tolerance);
-  for (int64_t i = 0; rotations != nullptr && i < count; ++i) {
-    for (int64_t j = 0; j < count; ++j) rotations->Set(i, j, RealsOf(i == j ? 1 : 0));
-  }
   for (int sweep = 0;; ++sweep) {
     for (int64_t k = 0; k < count; ++k) StoreReals(DotOfRows(vectors, k, k), squares + k * lanes);
     auto changed = hn::Not(AllLanes());
@@ -69,63 +65,159 @@ bool HasSvdGroups(const MatricesToDecompose<T>& matrices) {
   return matrices.count > 1 && matrices.shorter > 0 && matrices.longer <= kMaxSizeInLanes && basis_is_complete;
 }
 
+/// The memory of one group of lanes.
+struct SvdLanes {
+  LaneMatrices given, copy, rotated, rotations, products;
+  double* squares;
+
+  static int64_t Doubles(int64_t shorter, int64_t longer) {
+    return LaneMatrices::Doubles(shorter, 3 * longer + 2 * shorter + 1);
+  }
+  template <class T>
+  SvdLanes(const MatricesToDecompose<T>& matrices, double* memory) {
+    const int64_t shorter = matrices.shorter, longer = matrices.longer;
+    const int64_t area = LaneMatrices::Doubles(shorter, longer), square = LaneMatrices::Doubles(shorter, shorter);
+    given = {memory, matrices.rows, matrices.columns};
+    copy = {memory + area, shorter, longer};
+    rotated = {memory + 2 * area, shorter, longer};
+    rotations = {memory + 3 * area, shorter, shorter};
+    products = {rotations.elements + square, shorter, shorter};
+    squares = products.elements + square;
+  }
+};
+
 /// The number of doubles that SvdGroup's `memory` must have space for.
 template <class T>
 int64_t SvdGroupDoubles(const MatricesToDecompose<T>& matrices) {
-  return LaneMatrices::Doubles(matrices.shorter, 2 * matrices.longer + matrices.shorter + 1);
+  return SymmetricLanes::kGroups * SvdLanes::Doubles(matrices.shorter, matrices.longer) +
+         SymmetricLanes::Doubles(matrices.shorter);
 }
 
+/// Stores the decompositions of the lanes of a group whose done[] is not 0. Overwrites the memory of the group.
 template <class T>
-void StoreDecomposition(const MatricesToDecompose<T>& matrices, int64_t n, int64_t lane, const LaneMatrices& vectors,
-                        const LaneMatrices& rotations, const double* squares) {
-  const int64_t shorter = matrices.shorter, longer = matrices.longer, lanes = RealLanes();
-  std::array<std::pair<double, int64_t>, kMaxSizeInLanes> order;
-  for (int64_t k = 0; k < shorter; ++k) order[static_cast<size_t>(k)] = {squares[k * lanes + lane], k};
-  std::sort(order.begin(), order.begin() + shorter, std::greater<>());
+void StoreDecompositions(const MatricesToDecompose<T>& matrices, int64_t first, int64_t count, const SvdLanes& group,
+                         const double* done) {
+  const int64_t shorter = matrices.shorter, lanes = RealLanes();
+  const LaneMatrices &vectors = group.rotated, &others = group.rotations;
+  double *const lengths = group.given.elements, *const order = group.products.elements;  // not used any more
   for (int64_t k = 0; k < shorter; ++k) {
-    const auto [square, row] = order[static_cast<size_t>(k)];
-    const double length = std::sqrt(square);
-    matrices.s[n * shorter + k] = static_cast<T>(length);
+    const auto length = hn::Sqrt(LoadReals(group.squares + k * lanes));
+    StoreReals(length, lengths + k * lanes);
     if (!matrices.with_vectors) continue;
-    std::array<double, kMaxSizeInLanes> vector{}, other{};
-    for (int64_t i = 0; i < longer; ++i) {
-      vector[static_cast<size_t>(i)] = vectors.elements[(row * longer + i) * lanes + lane] / length;
+    const auto sign = matrices.tall ? SignOfRow(vectors, k) : SignOfRow(others, k);
+    ScaleRow(vectors, k, hn::Div(sign, length));
+    ScaleRow(others, k, sign);
+  }
+  SortInLanes(lengths, shorter, order);
+  for (int64_t k = 0; k < shorter / 2; ++k) {  // the largest one first
+    double *const a = lengths + k * lanes, *const b = lengths + (shorter - 1 - k) * lanes;
+    const auto x = LoadReals(a), y = LoadReals(b);
+    StoreReals(y, a);
+    StoreReals(x, b);
+  }
+  LaneMatrices{lengths, 1, shorter}.Write(done, count, matrices.s + first * shorter);
+  for (int64_t m = 0; m < count && matrices.with_vectors; ++m) {
+    if (done[m] == 0) continue;
+    T *const u = matrices.u + (first + m) * matrices.rows * shorter, *const vh = matrices.vh + (first + m) *
+                                                                                                   matrices.columns *
+                                                                                                   shorter;
+    StoreRowsInOrder(vectors, m, order, true, matrices.tall, matrices.tall ? u : vh);
+    StoreRowsInOrder(others, m, order, true, !matrices.tall, matrices.tall ? vh : u);
+  }
+}
+
+/// Computes the squared lengths of the vectors that the eigenvectors of their products rotate, and `with_vectors` the
+/// rotated vectors. Sets exact[] to the lanes whose results are exact enough for float: those without a tiny singular
+/// value.
+inline void RotateByEigenvectors(const std::array<SvdLanes, SymmetricLanes::kGroups>& groups, bool with_vectors,
+                                 double* memory, RealMask (&exact)[SymmetricLanes::kGroups]) {
+  constexpr double kMinRatio = 0x1p-26;  // the error of a root is at most 2e-7 of it
+  const int64_t count = groups[0].copy.rows, lanes = RealLanes();
+  SymmetricLanes::Group symmetric[SymmetricLanes::kGroups];
+  for (size_t g = 0; g < groups.size(); ++g) {
+    const LaneMatrices &vectors = groups[g].copy, &products = groups[g].products;
+    for (int64_t p = 0; p < count; ++p) {
+      for (int64_t q = p; q < count; ++q) products.Set(p, q, DotOfRows(vectors, p, q));
     }
-    for (int64_t i = 0; i < shorter; ++i) {
-      other[static_cast<size_t>(i)] = rotations.elements[(row * shorter + i) * lanes + lane];
+    symmetric[g] = {products, {with_vectors ? groups[g].rotations.elements : nullptr, count, count}};
+  }
+  const SymmetricLanes eigen(symmetric, count, std::numeric_limits<double>::epsilon(), memory);
+  eigen.Decompose(exact);
+  for (size_t g = 0; g < groups.size(); ++g) {
+    const auto& [given, vectors, rotated, rotations, products, squares] = groups[g];
+    auto least = eigen.Value(0, static_cast<int>(g)), most = least;
+    for (int64_t k = 0; k < count; ++k) {
+      auto square = eigen.Value(k, static_cast<int>(g));
+      least = hn::Min(least, square);
+      most = hn::Max(most, square);
+      if (with_vectors) {
+        square = hn::Zero(RealTag());
+        for (int64_t i = 0; i < vectors.columns; ++i) {
+          auto sum = hn::Zero(RealTag());
+          for (int64_t p = 0; p < count; ++p) sum = hn::MulAdd(rotations.Get(k, p), vectors.Get(p, i), sum);
+          rotated.Set(k, i, sum);
+          square = hn::MulAdd(sum, sum, square);
+        }
+      }
+      StoreReals(square, squares + k * lanes);
     }
-    const double sign = matrices.tall ? linalg::SignOf(vector.data(), longer) : linalg::SignOf(other.data(), shorter);
-    matrices.StorePair(n, k, sign, vector.data(), sign, other.data());
+    exact[g] = hn::And(exact[g], hn::Gt(least, hn::Mul(most, RealsOf(kMinRatio))));
   }
 }
 
 /// Decomposes `count` matrices, except for those with unusual values or of lower rank: their done[] is 0.
 template <class T>
 void SvdGroup(const MatricesToDecompose<T>& matrices, int64_t first, int64_t count, double* memory, double* done) {
+  constexpr int kGroups = SymmetricLanes::kGroups;
+  constexpr bool kIsFloat = std::is_same_v<T, float>;
   const RealTag d;
   const int64_t shorter = matrices.shorter, longer = matrices.longer, lanes = RealLanes();
-  const LaneMatrices given{memory, matrices.rows, matrices.columns},
-      copy{memory + LaneMatrices::Doubles(shorter, longer), shorter, longer},
-      rotations{copy.elements + LaneMatrices::Doubles(shorter, longer), shorter, shorter};
-  double* const squares = rotations.elements + LaneMatrices::Doubles(shorter, shorter);
-  given.Read(matrices.from + first * matrices.rows * matrices.columns, count);
-  const auto usual = MakeUsual(given);
-  for (int64_t k = 0; matrices.tall && k < shorter; ++k) {
-    for (int64_t i = 0; i < longer; ++i) copy.Set(k, i, given.Get(i, k));
+  const int64_t doubles = SvdLanes::Doubles(shorter, longer);
+  const std::array<SvdLanes, kGroups> groups = {SvdLanes(matrices, memory), SvdLanes(matrices, memory + doubles)};
+  double* const rest = memory + kGroups * doubles;
+  RealMask usual[kGroups], exact[kGroups];
+  for (size_t g = 0; g < kGroups; ++g) {
+    const LaneMatrices &given = groups[g].given, &copy = groups[g].copy;
+    const int64_t start =
+        std::min(static_cast<int64_t>(g) * lanes, count - 1);  // repeats the last one if there are none
+    given.Read(matrices.from + (first + start) * matrices.rows * matrices.columns, std::min(lanes, count - start));
+    usual[g] = MakeUsual(given);
+    for (int64_t k = 0; k < shorter; ++k) {
+      for (int64_t i = 0; i < longer; ++i) copy.Set(k, i, matrices.tall ? given.Get(i, k) : given.Get(k, i));
+    }
   }
-  const LaneMatrices& vectors = matrices.tall ? copy : given;
-  const double epsilon = std::is_same_v<T, float> ? 0x1p-42 : std::numeric_limits<double>::epsilon();
-  const auto converged = OrthogonalizeInLanes(vectors, matrices.with_vectors ? &rotations : nullptr,
-                                              epsilon * (4 + std::sqrt(static_cast<double>(longer))), squares);
-  auto least = LoadReals(squares), most = least;
-  for (int64_t k = 1; k < shorter; ++k) {
-    least = hn::Min(least, LoadReals(squares + k * lanes));
-    most = hn::Max(most, LoadReals(squares + k * lanes));
-  }
-  const auto full_rank = hn::And(hn::Gt(least, hn::Mul(most, RealsOf(0x1p-70))), hn::Gt(least, hn::Zero(d)));
-  StoreLanes(hn::And(hn::And(usual, converged), full_rank), done);
-  for (int64_t m = 0; m < count; ++m) {
-    if (done[m] != 0) StoreDecomposition(matrices, first + m, m, vectors, rotations, squares);
+  const auto rotate = [&](bool with_vectors) HWY_ATTR {
+    RotateByEigenvectors(groups, with_vectors, rest, exact);
+    bool all = true;
+    for (int g = 0; g < kGroups; ++g) all = all && hn::AllTrue(d, hn::Or(exact[g], hn::Not(usual[g])));
+    return all;
+  };
+  const bool needs_vectors = matrices.with_vectors || !kIsFloat;
+  const bool rotated = rotate(needs_vectors), is_exact = rotated && kIsFloat;
+  const double epsilon = kIsFloat ? 0x1p-42 : std::numeric_limits<double>::epsilon();
+  const double tolerance = epsilon * (4 + std::sqrt(static_cast<double>(longer)));
+  for (size_t g = 0; g < kGroups; ++g) {
+    const SvdLanes& group = groups[g];
+    auto converged = exact[g];
+    if (!is_exact) {
+      // Rotations of all vectors would make a tiny value inexact.
+      if (!rotated) {
+        std::copy_n(group.copy.elements, LaneMatrices::Doubles(shorter, longer), group.rotated.elements);
+        SetToUnit(group.rotations);
+      }
+      converged = OrthogonalizeInLanes(group.rotated, matrices.with_vectors ? &group.rotations : nullptr, tolerance,
+                                       group.squares);
+    }
+    auto least = LoadReals(group.squares), most = least;
+    for (int64_t k = 1; k < shorter; ++k) {
+      least = hn::Min(least, LoadReals(group.squares + k * lanes));
+      most = hn::Max(most, LoadReals(group.squares + k * lanes));
+    }
+    const auto full_rank = hn::And(hn::Gt(least, hn::Mul(most, RealsOf(0x1p-70))), hn::Gt(least, hn::Zero(d)));
+    double* const computed = done + static_cast<int64_t>(g) * lanes;
+    StoreLanes(hn::And(hn::And(usual[g], converged), full_rank), computed);
+    const int64_t start = static_cast<int64_t>(g) * lanes;
+    StoreDecompositions(matrices, first + start, std::min(lanes, count - start), group, computed);
   }
 }
 

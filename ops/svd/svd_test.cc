@@ -72,6 +72,20 @@ TEST_P(SvdTest, ManySmallMatrices) {
   ExpectDecomposes(mixed, true, 20 * tolerance());
 }
 
+// Tiny singular values are as exact as large ones next to matrices whose values are similar.
+TEST_P(SvdTest, ManySmallMatricesOfAnyCondition) {
+  std::mt19937 rng(6);
+  for (const int64_t size : {2, 5, 16}) {
+    HostTensor a = HostTensor::Uniform(GetParam(), {21, size, size}, rng);
+    for (int64_t e = 0; e < a.size(); ++e) {
+      const int64_t n = e / (size * size), i = e / size % size;
+      a.set(e, std::ldexp(a.at(e) + (i == e % size ? 2 : 0), n % 4 == 1 ? static_cast<int>(-i) : 0));
+    }
+    ExpectDecomposes(a, true, 4 * tolerance());
+    ExpectMatchesReference(Svd{.vectors = 0}, {a}, {1e3 * tolerance(), 0});
+  }
+}
+
 TEST_P(SvdTest, AnyRank) {
   for (const Shape& shape : {Shape{5, 5}, Shape{6, 3}, Shape{3, 6}}) {
     HostTensor counted = HostTensor::Full(GetParam(), shape, 0);
