@@ -747,6 +747,11 @@ def qkv_attention(
     key: Array,
     value: Array,
 ) -> jax.Array: ...
+def qr(
+    a: Array,
+    *,
+    complete: int = ...,
+) -> tuple[jax.Array, jax.Array]: ...
 def quantized_cubic_resize(
     input: Array,
     sizes: Array,

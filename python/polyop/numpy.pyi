@@ -865,6 +865,12 @@ def qkv_attention(
     *,
     out: Out = None,
 ) -> np.ndarray: ...
+def qr(
+    a: Array,
+    *,
+    complete: int = ...,
+    out: Out = None,
+) -> tuple[np.ndarray, np.ndarray]: ...
 def quantized_cubic_resize(
     input: Array,
     sizes: Array,

@@ -98,18 +98,8 @@ def lu_solve(self: Tensor, factors: Tensor, pivots: Tensor) -> Any:
 def linalg_slogdet(a: Tensor) -> Any:
     if a.dtype.is_complex:
         return NotImplemented
-    factors, pivots, _ = aten.linalg_lu_factor_ex(a)
-    diagonal = _diagonal(factors)
-    rows = torch.arange(1, a.shape[-1] + 1, dtype=pivots.dtype, device=a.device)
-    sign = torch.sign(diagonal)
-    sign = torch.where(pivots != rows, -sign, sign).prod(-1)
-    return sign, torch.log(diagonal.abs()).sum(-1), factors, pivots
-
-
-def _diagonal(a: Tensor) -> Tensor:
-    """Returns the diagonals of square matrices; of a known size by one slice."""
-    size = a.shape[-1]
-    return a.flatten(-2)[..., :: size + 1] if isinstance(size, int) else a.diagonal(0, -2, -1)
+    factors, scales, pivots, _ = _factors(a, "lu")
+    return torch.sign(scales).prod(-1), torch.log(scales.abs()).sum(-1), factors, pivots
 
 
 # ---- LDL -------------------------------------------------------------------------------------------
@@ -184,19 +174,15 @@ def _reflected(vectors: Tensor, scales: Tensor, other: Tensor, transpose: bool =
     return other - torch.matmul(vectors, solved(triangle, scales * right, "upper", unit=True))
 
 
-def _columns_of_q(vectors: Tensor, scales: Tensor, columns: int) -> Tensor:
-    """Returns the first columns of the product of reflections."""
-    unit = _unit(vectors.shape[-2], columns, vectors)
-    vectors, scales, triangle = _reflections(vectors, scales)
-    right = scales * vectors.narrow(-2, 0, columns).mT
-    return unit - torch.matmul(vectors, solved(triangle, right, "upper", unit=True))
-
-
 @decomposes("aten::linalg_householder_product", "aten::orgqr", nodes=("matrix_solve",))
 def linalg_householder_product(vectors: Tensor, scales: Tensor) -> Any:
     if vectors.dtype.is_complex:
         return NotImplemented
-    return _columns_of_q(vectors, scales, vectors.shape[-1])
+    columns = vectors.shape[-1]
+    unit = _unit(vectors.shape[-2], columns, vectors)
+    vectors, scales, triangle = _reflections(vectors, scales)
+    right = scales * vectors.narrow(-2, 0, columns).mT
+    return unit - torch.matmul(vectors, solved(triangle, right, "upper", unit=True))
 
 
 @decomposes("aten::ormqr", nodes=("matrix_solve",))
@@ -208,17 +194,14 @@ def ormqr(self: Tensor, scales: Tensor, other: Tensor, left: bool = True, transp
     return _reflected(self, scales, other.mT, not transpose).mT
 
 
-@decomposes("aten::linalg_qr", nodes=("matrix_factors", "matrix_solve"))
+@decomposes("aten::linalg_qr", nodes=("matrix_factors", "qr"))
 def linalg_qr(a: Tensor, mode: str = "reduced") -> Any:
     if a.dtype.is_complex:
         return NotImplemented
-    factors, scales = aten.geqrf(a)
-    count = _smaller(a)
-    triangle = factors if mode == "complete" else factors.narrow(-2, 0, count)
     if mode == "r":
-        return _no_elements(a), triangle.triu()
-    columns = a.shape[-2] if mode == "complete" else count
-    return _columns_of_q(factors, scales, columns), triangle.triu()
+        return _no_elements(a), aten.geqrf(a)[0].narrow(-2, 0, _smaller(a)).triu()
+    q, r = torch.ops.polyop.qr.default(in_node_type(a), complete=int(mode == "complete"))
+    return q.to(a.dtype), r.to(a.dtype)
 
 
 # ---- Eigenvalues and singular values ---------------------------------------------------------------

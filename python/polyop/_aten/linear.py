@@ -132,8 +132,7 @@ def triangular_solve(
 def cholesky_solve(self: Tensor, input2: Tensor, upper: bool = False) -> Any:
     if self.dtype.is_complex:
         return NotImplemented
-    triangle = "upper" if upper else "lower"
-    return solved(input2, solved(input2, self, triangle, transpose=upper), triangle, transpose=not upper)
+    return solved(input2.mT if upper else input2, self, "cholesky")
 
 
 @decomposes("aten::cholesky_inverse", nodes=("matrix_solve",))
