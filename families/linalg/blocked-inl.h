@@ -158,6 +158,9 @@ class Products {
 
   Products(const Context* context, double* packed) : context_(context), packed_(packed) {}
 
+  /// The memory, which products overwrite.
+  double* memory() const { return packed_; }
+
   /// Computes c -= a b, of m x k and k x n elements; the rows of c are `stride` elements apart.
   void Subtract(int64_t m, int64_t n, int64_t k, const View& a, const View& b, double* c, int64_t stride) const {
     if (m <= 0 || n <= 0) return;
@@ -337,32 +340,83 @@ inline bool FactorCholesky(const Products& products, double* a, int64_t size, in
   return linalg::FactorCholesky(a, size, stride, inverses) == 0;
 }
 
+/// The columns of a matrix that FactorLu factors without blocks.
+constexpr int64_t kPanelOfLu = 8;
+
+/// linalg::FactorLu of at most kPanelOfLu columns, in a copy by columns, for which `copy` has space.
+inline int32_t FactorLuPanel(double* a, int64_t rows, int64_t columns, int64_t stride, int32_t* pivots, double* copy) {
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < columns; ++j) copy[j * rows + i] = a[i * stride + j];
+  }
+  int32_t info = 0;
+  for (int64_t k = 0; k < std::min(rows, columns); ++k) {
+    double* const column = copy + k * rows;
+    int64_t best = k;
+    double largest = std::fabs(column[k]);
+    for (int64_t i = k + 1; i < rows; ++i) {
+      if (!(std::fabs(column[i]) > largest)) continue;
+      largest = std::fabs(column[i]);
+      best = i;
+    }
+    pivots[k] = static_cast<int32_t>(best + 1);
+    if (best != k) linalg::SwapElements(copy + k, copy + best, columns, rows);
+    if (column[k] == 0) {
+      if (info == 0) info = static_cast<int32_t>(k + 1);
+      continue;
+    }
+    for (int64_t i = k + 1; i < rows; ++i) column[i] /= column[k];
+    for (int64_t j = k + 1; j < columns; ++j) {
+      VectorOps::SubtractRow(column + k + 1, copy[j * rows + k], rows - k - 1, copy + j * rows + k + 1);
+    }
+  }
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < columns; ++j) a[i * stride + j] = copy[j * rows + i];
+  }
+  return info;
+}
+
+/// FactorLu, with memory for a panel or null.
+inline int32_t FactorLuRecursively(const Products& products, double* a, int64_t rows, int64_t columns, int64_t stride,
+                                   int32_t* pivots, double* copy) {
+  const int64_t smaller = std::min(rows, columns);
+  if (columns <= kPanelOfLu && copy != nullptr) return FactorLuPanel(a, rows, columns, stride, pivots, copy);
+  if (smaller <= kPanelOfLu) return linalg::FactorLu(a, rows, columns, stride, pivots);
+  const int64_t first = (smaller / 2 + kPanelOfLu - 1) / kPanelOfLu * kPanelOfLu;
+  double *const right = a + first, *const below = a + first * stride, *const corner = below + first;
+  const int32_t info = FactorLuRecursively(products, a, rows, first, stride, pivots, copy);
+  for (int64_t k = 0; k < first; ++k) {
+    const int64_t other = int64_t{pivots[k]} - 1;
+    if (other != k) std::swap_ranges(right + k * stride, right + k * stride + columns - first, right + other * stride);
+  }
+  SolveTriangle(products, {a, stride, 1}, true, true, first, right, columns - first, stride);
+  products.Subtract(rows - first, columns - first, first, {below, stride, 1}, {right, stride, 1}, corner, stride);
+  const int32_t later =
+      FactorLuRecursively(products, corner, rows - first, columns - first, stride, pivots + first, copy);
+  for (int64_t k = first; k < smaller; ++k) {
+    pivots[k] += static_cast<int32_t>(first);
+    const int64_t other = int64_t{pivots[k]} - 1;
+    if (other != k) std::swap_ranges(a + k * stride, a + k * stride + first, a + other * stride);
+  }
+  if (info != 0) return info;
+  return later == 0 ? 0 : later + static_cast<int32_t>(first);
+}
+
 /// linalg::FactorLu. Requires: all elements are finite.
 inline int32_t FactorLu(const Products& products, double* a, int64_t rows, int64_t columns, int64_t stride,
                         int32_t* pivots) {
-  constexpr int64_t kColumns = 8;
-  const int64_t smaller = std::min(rows, columns);
-  if (smaller > kColumns) {
-    const int64_t first = (smaller / 2 + kColumns - 1) / kColumns * kColumns;
-    double *const right = a + first, *const below = a + first * stride, *const corner = below + first;
-    const int32_t info = FactorLu(products, a, rows, first, stride, pivots);
-    for (int64_t k = 0; k < first; ++k) {
-      const int64_t other = int64_t{pivots[k]} - 1;
-      if (other != k)
-        std::swap_ranges(right + k * stride, right + k * stride + columns - first, right + other * stride);
-    }
-    SolveTriangle(products, {a, stride, 1}, true, true, first, right, columns - first, stride);
-    products.Subtract(rows - first, columns - first, first, {below, stride, 1}, {right, stride, 1}, corner, stride);
-    const int32_t later = FactorLu(products, corner, rows - first, columns - first, stride, pivots + first);
-    for (int64_t k = first; k < smaller; ++k) {
-      pivots[k] += static_cast<int32_t>(first);
-      const int64_t other = int64_t{pivots[k]} - 1;
-      if (other != k) std::swap_ranges(a + k * stride, a + k * stride + first, a + other * stride);
-    }
-    if (info != 0) return info;
-    return later == 0 ? 0 : later + static_cast<int32_t>(first);
-  }
-  return linalg::FactorLu(a, rows, columns, stride, pivots);
+  const bool has_space = kPanelOfLu * rows <= Products::Doubles(columns);
+  return FactorLuRecursively(products, a, rows, columns, stride, pivots, has_space ? products.memory() : nullptr);
+}
+
+/// Overwrites a unit matrix by the inverse of a lower triangle, whose diagonal counts as 1.
+inline void InvertUnitLower(const Products& products, const View& t, int64_t size, double* b, int64_t stride) {
+  if (size <= kBase) return linalg::SolveTriangle<VectorOps>(t, true, true, size, b, size, stride);
+  const int64_t first = (size / 2 + kBase - 1) / kBase * kBase, rest = size - first;
+  double* const below = b + first * stride;
+  InvertUnitLower(products, t, first, b, stride);
+  products.Subtract(rest, first, first, t.At(first, 0), {b, stride, 1}, below, stride);
+  SolveTriangle(products, t.At(first, first), true, true, rest, below, first, stride);
+  InvertUnitLower(products, t.At(first, first), rest, below + first, stride);
 }
 
 /// Computes the upper triangle T with which the product of `count` <= kPanel reflections is I - V T V^T. Row k of V^T

@@ -80,9 +80,12 @@ bool InvertScaledByBlocks(const InverseScratch& scratch, int64_t size) {
     if (!IsPivot(factors[k * size + k], size)) return false;
     matrix[k * size + k] = 1;
   }
-  linalg::ExchangeRows(scratch.pivots, size, false, matrix, size, size);
-  blocked::SolveTriangle(products, {factors, size, 1}, true, true, size, matrix, size, size);
+  blocked::InvertUnitLower(products, {factors, size, 1}, size, matrix, size);
   blocked::SolveTriangle(products, {factors, size, 1}, false, false, size, matrix, size, size);
+  for (int64_t i = 0; i < size; ++i) {  // the columns, in the rows' reverse order
+    double* const row = matrix + i * size;
+    for (int64_t k = size; k-- > 0;) std::swap(row[k], row[scratch.pivots[k] - 1]);
+  }
   return true;
 }
 
