@@ -7,9 +7,10 @@
 
 namespace polyop {
 
-/// Computes the discrete Fourier transform of the last one to three dimensions before the pair of parts.
+/// Computes the discrete Fourier transform of the last dimensions before the pair of parts.
 struct Dft {
   enum class Norm { kBackward, kOrtho, kForward };
+  static constexpr int kMaxDimensions = kMaxRank - 1;
 
   int64_t dimensions = 1;
   int64_t inverse = 0;
@@ -24,7 +25,7 @@ struct Dft {
   static constexpr NodeName kNodes[] = {"polyop::DFT"};
   static constexpr std::tuple kAttributes = {
       Attr("dimensions", &Dft::dimensions, "number of transformed dimensions: the last ones before the parts")
-          .Between(1, 3),
+          .Between(1, kMaxDimensions),
       Attr("inverse", &Dft::inverse, "1: the inverse transform, with positive exponents").Between(0, 1),
       Attr(
           "onesided", &Dft::onesided,
@@ -59,19 +60,33 @@ struct Dft {
 
 /// The extents of a transform: `batches` times extents[0, dimensions) elements.
 struct DftExtents {
-  std::array<int64_t, 3> input{1, 1, 1}, output{1, 1, 1};
+  static constexpr size_t kLast = Dft::kMaxDimensions - 1;
+  using Extents = std::array<int64_t, kLast + 1>;
+
+  Extents input, output;
   int64_t batches = 1, parts = 1;
 
+  DftExtents() {
+    input.fill(1);
+    output.fill(1);
+  }
+
+  static int64_t Product(const Extents& extents) {
+    int64_t product = 1;
+    for (const int64_t extent : extents) product *= extent;
+    return product;
+  }
+
   /// Returns the number of input elements of a transform, of which each has `parts` numbers.
-  int64_t inputs() const { return input[0] * input[1] * input[2]; }
+  int64_t inputs() const { return Product(input); }
   /// Returns the number of elements of a transform's output.
-  int64_t outputs() const { return output[0] * output[1] * output[2]; }
+  int64_t outputs() const { return Product(output); }
   /// Returns the extents of the two-sided spectrum.
-  std::array<int64_t, 3> Whole(const Dft& op) const { return op.inverse != 0 ? output : input; }
+  Extents Whole(const Dft& op) const { return op.inverse != 0 ? output : input; }
   /// Returns the factor of the results.
   double Scale(const Dft& op) const;
 
-  /// The extents at the front are 1 if fewer than three dimensions are transformed.
+  /// The extents at the front are 1 if fewer dimensions are transformed.
   static DftExtents Of(const Dft& op, const Shape& signal, const Shape& output);
 };
 
@@ -102,8 +117,7 @@ inline Status Dft::CheckInputs(std::span<const AnyTensor> inputs) const {
 }
 
 inline double DftExtents::Scale(const Dft& op) const {
-  const std::array<int64_t, 3> whole = Whole(op);
-  const auto count = static_cast<double>(whole[0] * whole[1] * whole[2]);
+  const auto count = static_cast<double>(Product(Whole(op)));
   if (op.norm == Dft::Norm::kOrtho) return 1 / std::sqrt(count);
   return (op.norm == Dft::Norm::kForward) == (op.inverse == 0) ? 1 / count : 1;
 }
@@ -113,12 +127,12 @@ inline DftExtents DftExtents::Of(const Dft& op, const Shape& signal, const Shape
   const int last = signal.rank() - 1;
   extents.parts = signal[last];
   for (int d = 0; d < last; ++d) {
-    const int at = d - last + 3;
     if (d < last - op.dimensions) {
       extents.batches *= signal[d];
     } else {
-      extents.input[static_cast<size_t>(at)] = signal[d];
-      extents.output[static_cast<size_t>(at)] = output[d];
+      const auto at = kLast + 1 - static_cast<size_t>(last - d);
+      extents.input[at] = signal[d];
+      extents.output[at] = output[d];
     }
   }
   return extents;

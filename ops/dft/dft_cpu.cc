@@ -102,29 +102,37 @@ class Transforms {
   // Requires: all input elements are finite. Throws if there is no memory.
   void Run(const R* from, int64_t count, R* to) const {
     const bool forward = op_.inverse == 0, onesided = op_.onesided != 0;
-    const auto first = 3 - static_cast<size_t>(op_.dimensions);
+    const auto first = kLast + 1 - static_cast<size_t>(op_.dimensions);
     const Extents& in = extents_.input;
-    const int64_t lines = count * in[0] * in[1];
+    const int64_t lines = count * (extents_.inputs() / in[kLast]);
     if (onesided && forward) {
-      RealLines(from, lines, in[2], to);
-      for (size_t d = 2; d-- > first;) Across(to, extents_.output, count, d, 1, to);
+      RealLines(from, lines, in[kLast], to);
+      for (size_t d = kLast; d-- > first;) Across(to, extents_.output, count, d, 1, to);
     } else if (onesided) {
-      Buffer spectrum(first < 2 ? static_cast<size_t>(2 * lines * in[2]) : 0);
+      Buffer spectrum(first < kLast ? static_cast<size_t>(2 * lines * in[kLast]) : 0);
       const R* half = from;
       R scale = scale_;
-      for (size_t d = first; d < 2; ++d) {
+      for (size_t d = first; d < kLast; ++d) {
         Across(half, in, count, d, std::exchange(scale, R{1}), spectrum.data());
         half = spectrum.data();
       }
-      HalfLines(half, lines, extents_.output[2], scale, to);
+      HalfLines(half, lines, extents_.output[kLast], scale, to);
+    } else if (extents_.parts == 1 && first < kLast) {
+      Extents half = in;
+      half[kLast] = in[kLast] / 2 + 1;
+      Buffer spectrum(static_cast<size_t>(2 * lines * half[kLast]));
+      RealLines(from, lines, in[kLast], spectrum.data());
+      for (size_t d = kLast; d-- > first;) Across(spectrum.data(), half, count, d, 1, spectrum.data());
+      CompleteLines(spectrum.data(), lines, first, to);
     } else {
-      ComplexLines(from, lines, in[2], to);
-      for (size_t d = 2; d-- > first;) Across(to, in, count, d, 1, to);
+      ComplexLines(from, lines, in[kLast], to);
+      for (size_t d = kLast; d-- > first;) Across(to, in, count, d, 1, to);
     }
   }
 
  private:
-  using Extents = std::array<int64_t, 3>;
+  using Extents = DftExtents::Extents;
+  static constexpr size_t kLast = DftExtents::kLast;
   using Vector = typename LaneNumbers<R>::Vector;
   using Complex = pocketfft::detail::cmplx<R>;
   using ComplexVector = pocketfft::detail::cmplx<Vector>;
@@ -257,13 +265,66 @@ class Transforms {
         });
   }
 
+  // Returns true if exponents are negative. The inverse transform of real numbers is the conjugate of the forward one.
+  bool IsForward() const { return op_.inverse == 0 || extents_.parts == 1; }
+
+  // Copies halves of the forward spectra of real numbers, and adds the frequencies above them, which are the conjugates
+  // of those of the negative frequencies in all dimensions from `first` on.
+  void CompleteLines(const R* from, int64_t lines, size_t first, R* to) const {
+    const Extents& extents = extents_.input;
+    const int64_t size = extents[kLast], kept = size / 2 + 1;
+    const R copied = op_.inverse == 0 ? R{1} : R{-1};  // the factor of the imaginary parts
+    for (int64_t line = 0; line < lines; ++line) {
+      int64_t rest = line, mirrored = line, step = 1;
+      for (size_t d = kLast; d-- > first;) {
+        const int64_t at = rest % extents[d];
+        mirrored += (at == 0 ? 0 : extents[d] - 2 * at) * step;
+        rest /= extents[d];
+        step *= extents[d];
+      }
+      const R* const here = from + 2 * line * kept;
+      const R* const there = from + 2 * mirrored * kept;
+      R* const result = to + 2 * line * size;
+      for (int64_t i = 0; i < kept; ++i) {
+        result[2 * i] = here[2 * i];
+        result[2 * i + 1] = copied * here[2 * i + 1];
+      }
+      for (int64_t i = kept; i < size; ++i) {
+        result[2 * i] = there[2 * (size - i)];
+        result[2 * i + 1] = -copied * there[2 * (size - i) + 1];
+      }
+    }
+  }
+
+  // Transforms a dimension of two elements, which are `count` numbers apart.
+  static void AcrossTwo(const R* from, int64_t count, R scale, R* to) {
+    const hn::ScalableTag<R> d;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    const auto factor = hn::Set(d, scale);
+    int64_t i = 0;
+    for (; i + lanes <= count; i += lanes) {
+      const auto a = hn::LoadU(d, from + i), b = hn::LoadU(d, from + count + i);
+      hn::StoreU(hn::Mul(factor, hn::Add(a, b)), d, to + i);
+      hn::StoreU(hn::Mul(factor, hn::Sub(a, b)), d, to + count + i);
+    }
+    for (; i < count; ++i) {
+      const R a = from[i], b = from[count + i];
+      to[i] = scale * (a + b);
+      to[count + i] = scale * (a - b);
+    }
+  }
+
   // Transforms dimension `d` of complex numbers, which is not the last one: neighbours fill the lanes.
   void Across(const R* from, const Extents& extents, int64_t count, size_t d, R scale, R* to) const {
     const typename LaneNumbers<R>::Tag tag;
     const int64_t size = extents[d];
     int64_t outer = count, inner = 1;
     for (size_t k = 0; k < d; ++k) outer *= extents[k];
-    for (size_t k = d + 1; k < 3; ++k) inner *= extents[k];
+    for (size_t k = d + 1; k <= kLast; ++k) inner *= extents[k];
+    if (size == 2) {
+      for (int64_t o = 0; o < outer; ++o) AcrossTwo(from + 4 * o * inner, 2 * inner, scale, to + 4 * o * inner);
+      return;
+    }
     const auto plan = pocketfft::detail::get_plan<pocketfft::detail::pocketfft_c<R>>(static_cast<size_t>(size));
     Buffer work(static_cast<size_t>(2 * size * kLanes));
     R* const memory = work.data();
@@ -288,7 +349,7 @@ class Transforms {
             }
           }
         }
-        plan->exec(reinterpret_cast<ComplexVector*>(memory), scale, op_.inverse == 0);
+        plan->exec(reinterpret_cast<ComplexVector*>(memory), scale, IsForward());
         if (here == kLanes) {
           for (int64_t i = 0; i < size; ++i) {
             hn::StoreInterleaved2(hn::LoadU(tag, memory + 2 * i * kLanes),

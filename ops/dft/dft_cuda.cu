@@ -202,7 +202,8 @@ POLYOP_HD R DftReal(T value) {
 template <class T, class R>
 Status TransformInBlocks(const CudaContext& cuda, const LinePlan& plan, const DftExtents& extents, double sign, R scale,
                          const T* signal, int written_parts, T* output) {
-  const int given = static_cast<int>(extents.input[2]), kept = static_cast<int>(extents.output[2]),
+  constexpr size_t kLast = DftExtents::kLast;
+  const int given = static_cast<int>(extents.input[kLast]), kept = static_cast<int>(extents.output[kLast]),
             parts = static_cast<int>(extents.parts);
   const int64_t all_lines = extents.batches;
   auto* const roots = cuda.Allocate<ComplexNumber<R>>(plan.length);
@@ -260,9 +261,10 @@ template <class T>
 Status DftCuda(const Dft& op, const CudaContext& cuda, Tensor<const T, kAnyRank> signal, Tensor<T, kAnyRank> output) {
   using R = std::conditional_t<std::is_same_v<T, double>, double, float>;
   const DftExtents extents = DftExtents::Of(op, signal.shape(), output.shape());
-  const std::array<int64_t, 3> whole = extents.Whole(op);
-  const int64_t given_last = extents.input[2], last = whole[2], kept = extents.output[2], parts = extents.parts,
-                per_batch = whole[0] * whole[1] * last, total = extents.batches * per_batch,
+  constexpr size_t kLast = DftExtents::kLast;
+  const DftExtents::Extents whole = extents.Whole(op);
+  const int64_t given_last = extents.input[kLast], last = whole[kLast], kept = extents.output[kLast],
+                parts = extents.parts, per_batch = DftExtents::Product(whole), total = extents.batches * per_batch,
                 written_parts = output.size() / (extents.batches * extents.outputs());
   const double sign = op.inverse != 0 ? 1 : -1;
   LinePlan plan;
@@ -272,7 +274,7 @@ Status DftCuda(const Dft& op, const CudaContext& cuda, Tensor<const T, kAnyRank>
   }
   auto* from = cuda.Allocate<ComplexNumber<R>>(total);
   auto* other = cuda.Allocate<ComplexNumber<R>>(total);
-  auto* const roots = cuda.Allocate<ComplexNumber<R>>(std::max({whole[0], whole[1], whole[2]}));
+  auto* const roots = cuda.Allocate<ComplexNumber<R>>(*std::max_element(whole.begin(), whole.end()));
   auto* const finite = cuda.Allocate<R>(extents.batches);
   const int64_t batch_inputs = extents.inputs() * parts;
   // A NaN in the sum of 0 times each input.
@@ -308,8 +310,13 @@ Status DftCuda(const Dft& op, const CudaContext& cuda, Tensor<const T, kAnyRank>
     }
     loaded[i] = x;
   }));
-  POLYOP_RETURN_IF_ERROR(TransformAxis(cuda, &from, &other, roots, total, whole[0], whole[1] * whole[2], sign));
-  POLYOP_RETURN_IF_ERROR(TransformAxis(cuda, &from, &other, roots, total, whole[1], whole[2], sign));
+  int64_t step = per_batch;
+  for (size_t d = 0; d < kLast; ++d) {
+    step /= whole[d];
+    if (whole[d] > 1) {
+      POLYOP_RETURN_IF_ERROR(TransformAxis(cuda, &from, &other, roots, total, whole[d], step, sign));
+    }
+  }
   if (given_last < last) {
     ComplexNumber<R>* const halves = from;
     POLYOP_RETURN_IF_ERROR(ForEach(cuda, total, [=] POLYOP_DEVICE(int64_t i) {
@@ -319,7 +326,7 @@ Status DftCuda(const Dft& op, const CudaContext& cuda, Tensor<const T, kAnyRank>
       halves[i] = {x.real, -x.imaginary};
     }));
   }
-  POLYOP_RETURN_IF_ERROR(TransformAxis(cuda, &from, &other, roots, total, whole[2], int64_t{1}, sign));
+  POLYOP_RETURN_IF_ERROR(TransformAxis(cuda, &from, &other, roots, total, last, int64_t{1}, sign));
   const ComplexNumber<R>* const result = from;
   const R scale = static_cast<R>(extents.Scale(op));
   const int64_t batch_outputs = extents.outputs();

@@ -46,7 +46,8 @@ Status DftReference(const Dft& op, const Context&, Tensor<const double, kAnyRank
                     Tensor<double, kAnyRank> output) {
   const DftExtents extents = DftExtents::Of(op, signal.shape(), output.shape());
   const double sign = op.inverse != 0 ? 1 : -1, scale = extents.Scale(op);
-  const std::array<int64_t, 3> whole = extents.Whole(op);
+  constexpr size_t kLast = DftExtents::kLast;
+  const int64_t given_last = extents.input[kLast], whole_last = extents.Whole(op)[kLast];
   const int64_t parts = op.onesided * op.inverse != 0 ? 1 : 2;
   for (int64_t b = 0; b < extents.batches; ++b) {
     bool finite = true;
@@ -56,18 +57,21 @@ Status DftReference(const Dft& op, const Context&, Tensor<const double, kAnyRank
       elements[static_cast<size_t>(i)] = {at[0], extents.parts == 2 ? at[1] : 0.0};
       finite = finite && std::isfinite(at[0]) && (extents.parts == 1 || std::isfinite(at[1]));
     }
-    TransformDimension(elements, extents.input[0], extents.input[1] * extents.input[2], sign);
-    TransformDimension(elements, extents.input[1], extents.input[2], sign);
+    int64_t step = extents.inputs();
+    for (size_t d = 0; d < kLast; ++d) {
+      step /= extents.input[d];
+      TransformDimension(elements, extents.input[d], step, sign);
+    }
     // The last dimension: the whole spectrum of each line, its transform, and the elements that the output has.
-    for (int64_t line = 0; line < extents.input[0] * extents.input[1]; ++line) {
-      DftLine row(static_cast<size_t>(whole[2]));
-      const std::complex<double>* const given = &elements[static_cast<size_t>(line * extents.input[2])];
-      for (int64_t i = 0; i < whole[2]; ++i) {
-        row[static_cast<size_t>(i)] = i < extents.input[2] ? given[i] : std::conj(given[whole[2] - i]);
+    for (int64_t line = 0; line < extents.inputs() / given_last; ++line) {
+      DftLine row(static_cast<size_t>(whole_last));
+      const std::complex<double>* const given = &elements[static_cast<size_t>(line * given_last)];
+      for (int64_t i = 0; i < whole_last; ++i) {
+        row[static_cast<size_t>(i)] = i < given_last ? given[i] : std::conj(given[whole_last - i]);
       }
       row = TransformLine(row, sign);
-      for (int64_t i = 0; i < extents.output[2]; ++i) {
-        double* const to = &output[(b * extents.outputs() + line * extents.output[2] + i) * parts];
+      for (int64_t i = 0; i < extents.output[kLast]; ++i) {
+        double* const to = &output[(b * extents.outputs() + line * extents.output[kLast] + i) * parts];
         to[0] = finite ? row[static_cast<size_t>(i)].real() * scale : NAN;
         if (parts == 2) to[1] = finite ? row[static_cast<size_t>(i)].imag() * scale : NAN;
       }

@@ -13,7 +13,6 @@ from polyop._aten.table import SLOW, decomposes
 
 aten = torch.ops.aten
 
-_MAX_DIMENSIONS = 3  # of one node
 _NORMS = {False: ("backward", "ortho", "forward"), True: ("forward", "ortho", "backward")}
 """For forward and inverse transforms, the names of PyTorch's normalizations: none, 1 / sqrt(n), 1 / n."""
 
@@ -48,17 +47,12 @@ def _joined(pairs: Tensor) -> Tensor:
 def fft_c2c(self: Tensor, dim: Sequence[int], normalization: int, forward: bool) -> Any:
     if not dim:
         return self.clone()
-    pairs = torch.view_as_real(self)
-    for first in range(0, len(dim), _MAX_DIMENSIONS):
-        pairs = _transform(pairs, dim[first : first + _MAX_DIMENSIONS], normalization, inverse=not forward)
-    return _joined(pairs)
+    return _joined(_transform(torch.view_as_real(self), dim, normalization, inverse=not forward))
 
 
 @decomposes("aten::_fft_r2c", without=SLOW, nodes=("dft",))
 def fft_r2c(self: Tensor, dim: Sequence[int], normalization: int, onesided: bool) -> Any:
-    later, now = dim[:-_MAX_DIMENSIONS], dim[-_MAX_DIMENSIONS:]
-    spectrum = _joined(_transform(self.unsqueeze(-1), now, normalization, onesided=onesided))
-    return aten._fft_c2c(spectrum, later, normalization, True) if later else spectrum
+    return _joined(_transform(self.unsqueeze(-1), dim, normalization, onesided=onesided))
 
 
 def _frames(signal: Tensor, length: int, step: int) -> Tensor:
@@ -102,15 +96,13 @@ def stft(
 
 @decomposes("aten::_fft_c2r", without=SLOW, nodes=("dft",))
 def fft_c2r(self: Tensor, dim: Sequence[int], normalization: int, last_dim_size: Any) -> Any:
-    before, now = dim[:-_MAX_DIMENSIONS], dim[-_MAX_DIMENSIONS:]
-    half = aten._fft_c2c(self, before, normalization, False) if before else self
     if isinstance(last_dim_size, int):
-        pairs = torch.view_as_real(half)
+        pairs = torch.view_as_real(self)
         odd = last_dim_size % 2
-        return _transform(pairs, now, normalization, inverse=True, onesided=True, odd=odd).squeeze(-1)
+        return _transform(pairs, dim, normalization, inverse=True, onesided=True, odd=odd).squeeze(-1)
     # Whether the length is odd is not known: this computes the whole spectrum.
-    *others, last = now
-    half = aten._fft_c2c(half, others, normalization, False) if others else half
+    *others, last = dim
+    half = aten._fft_c2c(self, others, normalization, False) if others else self
     position = torch.arange(last_dim_size, device=self.device)
     given = position < half.shape[last]
     spectrum = half.index_select(last, torch.where(given, position, last_dim_size - position))
