@@ -121,14 +121,14 @@ def write_header() -> None:
     print(
         "// Chebyshev series of special functions, of an argument in [-1, 1]. Written by tools/special_coefficients.py."
     )
-    print("// Included once for each instruction set, in a namespace, after the function Clenshaw.\n")
+    print("// Included once for each instruction set, in a namespace, after the functions Clenshaw and CountTerms.\n")
     for name, values in runpy.run_path(str(TABLES)).items():
         if not name.isupper():
             continue
         camel = "".join(part.capitalize() for part in name.split("_"))
         print(f"template <class R>\nPOLYOP_HD R {camel}Series(R t) {{\n  static constexpr double c[] = {{")
         print(",\n".join(f"      {value!r}" for value in values) + "};")
-        print("  return Clenshaw(c, t);\n}")
+        print("  return Clenshaw<CountTerms<R>(c)>(c, t);\n}")
 
 
 def main() -> None:

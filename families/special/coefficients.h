@@ -1,5 +1,5 @@
 // Chebyshev series of special functions, of an argument in [-1, 1]. Written by tools/special_coefficients.py.
-// Included once for each instruction set, in a namespace, after the function Clenshaw.
+// Included once for each instruction set, in a namespace, after the functions Clenshaw and CountTerms.
 
 template <class R>
 POLYOP_HD R ErfcxSeries(R t) {
@@ -10,7 +10,7 @@ POLYOP_HD R ErfcxSeries(R t) {
       5.5765709395703566e-08,  -2.1057869513809494e-09, -1.1717889351884957e-09, 1.9098355172456688e-10,
       1.408871764208813e-11,   -6.901108320480815e-12,  9.167958364111294e-14,   2.1454508286554553e-13,
       -1.4716575027010623e-14, -6.668675118770408e-15,  7.504598509880083e-16,   2.22009300666632e-16};
-  return Clenshaw(c, t);
+  return Clenshaw<CountTerms<R>(c)>(c, t);
 }
 template <class R>
 POLYOP_HD R ErfSeries(R t) {
@@ -18,7 +18,7 @@ POLYOP_HD R ErfSeries(R t) {
                                  -0.0005768764699767485, 2.741993125219606e-05,   -1.1043175507344507e-06,
                                  3.8488755420345036e-08, -1.1808582533875466e-09, 3.2334215826050907e-11,
                                  -7.991015947004549e-13, 1.7990725113961456e-14,  -3.718635487818693e-16};
-  return Clenshaw(c, t);
+  return Clenshaw<CountTerms<R>(c)>(c, t);
 }
 template <class R>
 POLYOP_HD R ErfinvCentreSeries(R t) {
@@ -29,7 +29,7 @@ POLYOP_HD R ErfinvCentreSeries(R t) {
       -3.777038640094083e-09,  4.6386529158896234e-10,  7.770143484817043e-11,   -3.174763383548652e-11,
       2.0231645192233355e-12,  9.765600091051987e-13,   -2.4425065566813935e-13, -3.3311728365333843e-16,
       1.0213858321281266e-14,  -1.6679796813597045e-15};
-  return Clenshaw(c, t);
+  return Clenshaw<CountTerms<R>(c)>(c, t);
 }
 template <class R>
 POLYOP_HD R ErfinvTailSeries(R t) {
@@ -42,7 +42,7 @@ POLYOP_HD R ErfinvTailSeries(R t) {
       -2.662623349549247e-11, 9.43666814680028e-12,    -1.602074380477324e-12,  -1.2844884070207798e-13,
       1.8062188919677563e-13, -6.459463300891728e-14,  1.3648058270819532e-14,  -1.10408823404616e-15,
       -5.844834214229648e-16};
-  return Clenshaw(c, t);
+  return Clenshaw<CountTerms<R>(c)>(c, t);
 }
 template <class R>
 POLYOP_HD R ErfinvFarSeries(R t) {
@@ -55,7 +55,7 @@ POLYOP_HD R ErfinvFarSeries(R t) {
       6.758059096445432e-11,  -2.4216081451203072e-11, 8.625513537969067e-12,   -3.0550560700235286e-12,
       1.0762641284084828e-12, -3.7719165171703386e-13, 1.3152176792617823e-13,  -4.5629793274101235e-14,
       1.5751207322691823e-14, -5.409666890806385e-15,  1.848308134795169e-15};
-  return Clenshaw(c, t);
+  return Clenshaw<CountTerms<R>(c)>(c, t);
 }
 template <class R>
 POLYOP_HD R I0eNearSeries(R t) {
@@ -67,7 +67,7 @@ POLYOP_HD R I0eNearSeries(R t) {
       6.046995022541919e-08,  -1.300025009986248e-08,  2.6598237246823866e-09, -5.189795601635263e-10,
       9.675809035373237e-11,  -1.726826291441556e-11,  2.95505266312964e-12,   -4.856446783111929e-13,
       7.676185498604936e-14,  -1.1685332877993451e-14, 1.715391285555133e-15,  -2.431279846547955e-16};
-  return Clenshaw(c, t);
+  return Clenshaw<CountTerms<R>(c)>(c, t);
 }
 template <class R>
 POLYOP_HD R I0eFarSeries(R t) {
@@ -78,7 +78,7 @@ POLYOP_HD R I0eFarSeries(R t) {
       7.180124451383666e-13,   3.8527783827421426e-13,  1.54008621752141e-14,    -4.150569347287222e-14,
       -9.554846698828307e-15,  3.8116806693526224e-15,  1.7725601330565263e-15,  -3.425485619677219e-16,
       -2.8276239805165836e-16, 3.461222867697461e-17,   4.46562142029676e-17};
-  return Clenshaw(c, t);
+  return Clenshaw<CountTerms<R>(c)>(c, t);
 }
 template <class R>
 POLYOP_HD R I1eNearSeries(R t) {
@@ -90,7 +90,7 @@ POLYOP_HD R I1eNearSeries(R t) {
       9.381537386495773e-09,  -1.8872497517228294e-09, 3.625590281552117e-10,  -6.663489723502027e-11,
       1.1736186298890901e-11, -1.9839743977649436e-12, 3.223793365945575e-13,  -5.042185504727912e-14,
       7.600684294735408e-15,  -1.1055969477353862e-15, 1.5536319577362005e-16, -2.111421214358166e-17};
-  return Clenshaw(c, t);
+  return Clenshaw<CountTerms<R>(c)>(c, t);
 }
 template <class R>
 POLYOP_HD R I1eFarSeries(R t) {
@@ -101,7 +101,7 @@ POLYOP_HD R I1eFarSeries(R t) {
       -7.198551776245908e-13,  -4.0835511110921974e-13, -2.1015418427726643e-14, 4.272440016711951e-14,
       1.0420276984128802e-14,  -3.8144030724370075e-15, -1.8803547755107825e-15, 3.3082023109209285e-16,
       2.96262899764595e-16,    -3.209525921993424e-17,  -4.6503053684893586e-17};
-  return Clenshaw(c, t);
+  return Clenshaw<CountTerms<R>(c)>(c, t);
 }
 template <class R>
 POLYOP_HD R K0NearSeries(R t) {
@@ -109,7 +109,7 @@ POLYOP_HD R K0NearSeries(R t) {
                                  0.001264615411446926,  2.286212103119452e-05,  2.5347910790261494e-07,
                                  1.904516377220209e-09, 1.0349695257633625e-11, 4.2598161427910826e-14,
                                  1.3744654358807508e-16};
-  return Clenshaw(c, t);
+  return Clenshaw<CountTerms<R>(c)>(c, t);
 }
 template <class R>
 POLYOP_HD R K1NearSeries(R t) {
@@ -117,7 +117,7 @@ POLYOP_HD R K1NearSeries(R t) {
                                  -0.006975723859639864,  -0.0001730288957513052,  -2.4334061415659684e-06,
                                  -2.213387630734726e-08, -1.4114883926335278e-10, -6.666901694199329e-13,
                                  -2.427449850519366e-15};
-  return Clenshaw(c, t);
+  return Clenshaw<CountTerms<R>(c)>(c, t);
 }
 template <class R>
 POLYOP_HD R K0eFarSeries(R t) {
@@ -128,7 +128,7 @@ POLYOP_HD R K0eFarSeries(R t) {
       1.8559491149549264e-11, -4.514597883374519e-12,  1.1403405882073441e-12, -2.9800969231481784e-13,
       8.032890775068375e-14,  -2.2275133267462965e-14, 6.340076476276646e-15,  -1.848593377920907e-15,
       5.5120559994043335e-16, -1.6782311257549006e-16};
-  return Clenshaw(c, t);
+  return Clenshaw<CountTerms<R>(c)>(c, t);
 }
 template <class R>
 POLYOP_HD R K1eFarSeries(R t) {
@@ -139,7 +139,7 @@ POLYOP_HD R K1eFarSeries(R t) {
       -2.129967838427791e-11,  5.139639673482343e-12,  -1.2891739609498229e-12, 3.348419666052243e-13,
       -8.976705182010146e-14,  2.4771544242195988e-14, -7.0198370892147685e-15, 2.038703166239861e-15,
       -6.057047270643018e-16,  1.8380935752430455e-16};
-  return Clenshaw(c, t);
+  return Clenshaw<CountTerms<R>(c)>(c, t);
 }
 template <class R>
 POLYOP_HD R J0NearSeries(R t) {
@@ -148,7 +148,7 @@ POLYOP_HD R J0NearSeries(R t) {
       0.15806710233209725,   -0.034893769411408884,   0.004819180069467605,  -0.00046062616620627504,
       3.246032882100508e-05, -1.7619469077621507e-06, 7.608163592418782e-08, -2.679253530557673e-09,
       7.848696314479465e-11, -1.9438346867370164e-12, 4.125320595634374e-14, -7.588508125447546e-16};
-  return Clenshaw(c, t);
+  return Clenshaw<CountTerms<R>(c)>(c, t);
 }
 template <class R>
 POLYOP_HD R J1NearSeries(R t) {
@@ -157,7 +157,7 @@ POLYOP_HD R J1NearSeries(R t) {
       0.022213639654966037,   -0.003646940600769276,  0.0004050337728354822,  -3.255554866857259e-05,
       1.9858774049915165e-06, -9.521984756750436e-08, 3.687133759097148e-09,  -1.178026622695885e-10,
       3.160154580348003e-12,  -7.221755239651773e-14, 1.4232144003513942e-15, -2.4441972916190464e-17};
-  return Clenshaw(c, t);
+  return Clenshaw<CountTerms<R>(c)>(c, t);
 }
 template <class R>
 POLYOP_HD R Y0NearSeries(R t) {
@@ -166,7 +166,7 @@ POLYOP_HD R Y0NearSeries(R t) {
       -0.17730201278114358,    0.04719668959576339,   -0.007287962479552079,  0.0007531135932577742,
       -5.632079141056987e-05,  3.206532537654801e-06, -1.44072332740187e-07,  5.248794787330516e-09,
       -1.5837552541812015e-10, 4.02633081830612e-12,  -8.747341203310769e-14, 1.6434898714919468e-15};
-  return Clenshaw(c, t);
+  return Clenshaw<CountTerms<R>(c)>(c, t);
 }
 template <class R>
 POLYOP_HD R Y1NearSeries(R t) {
@@ -175,7 +175,7 @@ POLYOP_HD R Y1NearSeries(R t) {
       -0.028328123944594365,   0.005289897544167113,   -0.0006414551451326356,  5.505982873338744e-05,
       -3.53808001868935e-06,   1.7707804556154404e-07, -7.11055004989928e-09,   2.344337905911516e-10,
       -6.4651518414115946e-12, 1.51429151205002e-13,   -3.0511859694473254e-15, 5.34668038572867e-17};
-  return Clenshaw(c, t);
+  return Clenshaw<CountTerms<R>(c)>(c, t);
 }
 template <class R>
 POLYOP_HD R P0Series(R t) {
@@ -183,7 +183,7 @@ POLYOP_HD R P0Series(R t) {
                                  -5.1705945376060975e-08, 1.6306464635151382e-09,  -7.86409137723707e-11,
                                  5.168262387349193e-12,   -4.3045788699253914e-13, 4.3265957431549404e-14,
                                  -5.069034095935236e-15,  6.748072215733873e-16,   -1.0011513723467786e-16};
-  return Clenshaw(c, t);
+  return Clenshaw<CountTerms<R>(c)>(c, t);
 }
 template <class R>
 POLYOP_HD R Q0Series(R t) {
@@ -192,7 +192,7 @@ POLYOP_HD R Q0Series(R t) {
                                  -3.206747420996635e-12,  3.006145125351706e-13, -3.336328185322427e-14,
                                  4.255225040245461e-15,   -6.09993013164005e-16, 9.662128970303257e-17,
                                  -1.6686065214378146e-17, 3.1082440486738143e-18};
-  return Clenshaw(c, t);
+  return Clenshaw<CountTerms<R>(c)>(c, t);
 }
 template <class R>
 POLYOP_HD R P1Series(R t) {
@@ -200,7 +200,7 @@ POLYOP_HD R P1Series(R t) {
                                  6.177633960644299e-08,  -1.8718907491063067e-09, 8.816898659582339e-11,
                                  -5.704863640395645e-12, 4.699195515230542e-13,   -4.6842237839904895e-14,
                                  5.452674896044717e-15,  -7.221180842274018e-16,  1.0667689114335412e-16};
-  return Clenshaw(c, t);
+  return Clenshaw<CountTerms<R>(c)>(c, t);
 }
 template <class R>
 POLYOP_HD R Q1Series(R t) {
@@ -209,7 +209,7 @@ POLYOP_HD R Q1Series(R t) {
                                  3.5152187949686082e-12,  -3.2643156743279e-13,  3.5967765829165294e-14,
                                  -4.5612523950772974e-15, 6.508282957783384e-16, -1.0269147531823243e-16,
                                  1.767635548776479e-17};
-  return Clenshaw(c, t);
+  return Clenshaw<CountTerms<R>(c)>(c, t);
 }
 template <class R>
 POLYOP_HD R AiryAboveSeries(R t) {
@@ -220,7 +220,7 @@ POLYOP_HD R AiryAboveSeries(R t) {
       3.1978547149289153e-12, -7.976813559559603e-13, 2.0651347541109665e-13, -5.52899978215978e-14,
       1.526165619010181e-14,  -4.331979304955806e-15, 1.2616239319898747e-15, -3.7626070399357594e-16,
       1.1471616156264618e-16, -3.570144365109208e-17};
-  return Clenshaw(c, t);
+  return Clenshaw<CountTerms<R>(c)>(c, t);
 }
 template <class R>
 POLYOP_HD R AiryPSeries(R t) {
@@ -229,7 +229,7 @@ POLYOP_HD R AiryPSeries(R t) {
                                  1.1794620737908535e-10, -1.5518841909929856e-11, 2.386927411492466e-12,
                                  -4.16552889201035e-13,  8.071678110741467e-14,   -1.708757321110567e-14,
                                  3.902945148540815e-15,  -9.523976784907064e-16,  2.4632810885752603e-16};
-  return Clenshaw(c, t);
+  return Clenshaw<CountTerms<R>(c)>(c, t);
 }
 template <class R>
 POLYOP_HD R AiryQSeries(R t) {
@@ -239,5 +239,5 @@ POLYOP_HD R AiryQSeries(R t) {
       2.4232142723810082e-12, -4.572243294578044e-13,  9.485713571010158e-14,  -2.1334713360480614e-14,
       5.145258245310423e-15,  -1.3189653961186086e-15, 3.5685214438497966e-16, -1.0130701015142451e-16,
       3.003133317484731e-17,  -9.257863950661513e-18,  2.957519212083966e-18};
-  return Clenshaw(c, t);
+  return Clenshaw<CountTerms<R>(c)>(c, t);
 }

@@ -2,12 +2,31 @@
 // SpecialLanes). Included once for each instruction set, in a namespace that has the operations of R: Select, Any, Abs,
 // Floor, Round, SquareRoot, MultiplyAdd, Exp, Log, Log1p, Sin, SinCos, CopySign.
 
-/// Returns the sum of the coefficients times Chebyshev's polynomials of t.
+/// The coefficients of a series below this part of the sum of all do not count in the precision of R.
+template <class R>
+inline constexpr double kNegligible = 0;
+
+/// Returns the number of coefficients that count.
 template <class R, int N>
+constexpr int CountTerms(const double (&c)[N]) {
+  double sum = 0;
+  for (const double x : c) sum += x < 0 ? -x : x;
+  int count = N;
+  double rest = 0;
+  while (count > 1) {
+    rest += c[count - 1] < 0 ? -c[count - 1] : c[count - 1];
+    if (rest > sum * kNegligible<R>) break;
+    --count;
+  }
+  return count;
+}
+
+/// Returns the sum of the first coefficients times Chebyshev's polynomials of t.
+template <int kTerms, class R, int N>
 POLYOP_HD R Clenshaw(const double (&c)[N], R t) {
   const R twice = t + t;
   R after = R(0.0), last = R(0.0);
-  for (int k = N - 1; k > 0; --k) {
+  for (int k = kTerms - 1; k > 0; --k) {
     const R next = MultiplyAdd(twice, after, R(c[k]) - last);
     last = after;
     after = next;
@@ -98,38 +117,55 @@ POLYOP_HD R LogNdtr(R x) {
 
 // ---- gamma ----
 
-/// Returns sin(pi x), exact for integers.
+/// Returns the number whose difference from log(product) is log gamma of x > 0.
 template <class R>
-POLYOP_HD R SineOfTurns(R x) {
-  return Sin(R(kPi) * (x - R(2) * Round(x * R(0.5))));
+POLYOP_HD R StirlingOf(R x, R& product) {
+  constexpr double kFactors[] = {1.0 / 12,   -1.0 / 360,        1.0 / 1260, -1.0 / 1680,
+                                 1.0 / 1188, -691.0 / 360360.0, 1.0 / 156,  -3617.0 / 122400.0};
+  constexpr int kShift = 7;
+  const auto far = x > R(1e6);  // beyond this the product would overflow, and is not needed
+  const R first = Select(far, R(1), x);
+  product = first;
+  for (int k = 1; k < kShift; ++k) product = product * (first + R(static_cast<double>(k)));
+  product = Select(far, R(1), product);
+  const R z = Select(far, x, x + R(kShift)), inverse = R(1) / z, square = inverse * inverse;
+  R sum = R(kFactors[7]);
+  for (int k = 6; k >= 0; --k) sum = MultiplyAdd(sum, square, R(kFactors[k]));
+  return (z - R(0.5)) * Log(z) - z + R(0.91893853320467274178) + inverse * sum;
 }
 
 /// Returns log gamma of x > 0.
 template <class R>
 POLYOP_HD R LogGammaAbove(R x) {
-  constexpr double kFactors[] = {1.0 / 12,   -1.0 / 360,        1.0 / 1260, -1.0 / 1680,
-                                 1.0 / 1188, -691.0 / 360360.0, 1.0 / 156,  -3617.0 / 122400.0};
-  constexpr int kShift = 10;
-  const auto far = x > R(1e6);  // beyond this the product would overflow, and is not needed
-  R product = Select(far, R(1), x), z = x;
-  for (int k = 1; k < kShift; ++k) product = product * Select(far, R(1), x + R(static_cast<double>(k)));
-  z = Select(far, x, x + R(kShift));
-  const R inverse = R(1) / z, square = inverse * inverse;
-  R sum = R(kFactors[7]);
-  for (int k = 6; k >= 0; --k) sum = sum * square + R(kFactors[k]);
-  const R stirling = (z - R(0.5)) * Log(z) - z + R(0.91893853320467274178) + inverse * sum;
+  R product = x;
+  const R stirling = StirlingOf(x, product);
   return stirling - Log(product);
+}
+
+/// Returns sin(pi x), |x| <= 1/2, by the power series.
+template <class R>
+POLYOP_HD R SineOfHalfTurn(R x) {
+  const R angle = R(kPi) * x, square = angle * angle;
+  R sum = R(1);
+  for (int k = 10; k > 0; --k) sum = R(1) - sum * square * R(1.0 / (2 * k * (2 * k + 1)));
+  return angle * sum;
 }
 
 template <class R>
 POLYOP_HD R LogGamma(R x) {
   const auto below = x < R(0);
-  const R above = LogGammaAbove(Select(below, R(1) - x, x));
-  R result = above;
-  if (Any(below)) {
-    const R tiny = -Log(Abs(x));  // whose product with pi has few digits
-    result = R(1.14472988584940017414) - Log(Abs(SineOfTurns(x))) - above;
-    result = Select(below, Select(x > R(-1e-200), tiny, result), above);
+  R product = x;
+  const R stirling = StirlingOf(Select(below, R(1) - x, x), product);
+  R result = x;
+  if (Any(below)) {  // gamma(x) gamma(1 - x) = pi / sin(pi x)
+    const R ratio = product / Abs(SineOfHalfTurn(x - Round(x)));
+    const R log = Log(Select(below, ratio, product));
+    result = Select(below, R(1.14472988584940017414) - stirling + log, stirling - log);
+    if (Any(Abs(x) < R(1e-200))) {  // whose product with pi has few digits
+      result = Select(below, Select(x > R(-1e-200), -Log(Abs(x)), result), result);
+    }
+  } else {
+    result = stirling - Log(product);
   }
   result = Select(x <= R(0), Select(x == Floor(x), R(kInfinity), result), result);
   return Select(Abs(x) == R(kInfinity), R(kInfinity), result);
@@ -276,6 +312,13 @@ template <int kKind, class R>
 POLYOP_HD R BesselJNear(R size) {
   const R t = InRange(size * size, 0, 64);
   return kKind == 0 ? J0NearSeries(t) : size * J1NearSeries(t);
+}
+
+template <class R>
+POLYOP_HD R SphericalJ0(R x) {
+  const R size = Abs(x), sine = Sin(size);
+  const R near = R(1) - size * size * R(1.0 / 6);  // below 1e-4 the next term does not count
+  return Select(size < R(1e-4), near, Select(size == R(kInfinity), R(0), sine / size));
 }
 
 template <int kKind, class R>

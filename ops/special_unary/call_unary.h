@@ -34,6 +34,7 @@ auto WithUnaryFunction(int code, const Body& body) {
     case 27: return body(UnaryFunction<27>());
     case 32: return body(UnaryFunction<32>());
     case 33: return body(UnaryFunction<33>());
+    case 34: return body(UnaryFunction<34>());
     case 40: return body(UnaryFunction<40>());
     case 41: return body(UnaryFunction<41>());
     case 48: return body(UnaryFunction<48>());
@@ -88,6 +89,8 @@ auto WithUnaryFunction(int code, const Body& body) {
       return special::BesselJ<0>(x);               \
     } else if constexpr (kCode == 33) {            \
       return special::BesselJ<1>(x);               \
+    } else if constexpr (kCode == 34) {            \
+      return special::SphericalJ0(x);              \
     } else if constexpr (kCode == 40) {            \
       return special::BesselY<0>(x);               \
     } else if constexpr (kCode == 41) {            \

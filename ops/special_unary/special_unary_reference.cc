@@ -239,6 +239,7 @@ double RefSpecial(const SpecialUnary& op, double x) {
     case kBesselK: return RefBesselK(op.variant, x);
     case kBesselJ:
       if (std::isinf(x)) return 0;
+      if (op.variant == 2) return x == 0 ? 1 : std::sin(x) / x;
       return RefJ(order, std::fabs(x)) * (order == 1 && x < 0 ? -1 : 1);
     case kBesselY:
       if (!(x > 0)) return x == 0 ? -kUnaryInfinity : NAN;

@@ -18,34 +18,16 @@ struct Variant {
 // The ranges exclude neighbourhoods of zeros of a function.
 const std::vector<Variant>& Variants() {
   static const std::vector<Variant> variants = {
-      {Function::kErf, 0, -4, 4},
-      {Function::kErf, 1, -4, 20},
-      {Function::kErf, 2, -4, 60},
-      {Function::kErf, 3, -60, 4},
-      {Function::kErf, 4, -1, 1},
-      {Function::kErf, 5, 0, 1},
-      {Function::kGamma, 0, -20, 60},
-      {Function::kGamma, 1, -20, 60},
-      {Function::kGamma, 2, -20, 60},
-      {Function::kBesselI, 0, -30, 30},
-      {Function::kBesselI, 1, -30, 30},
-      {Function::kBesselI, 2, -90, 90},
-      {Function::kBesselI, 3, -90, 90},
-      {Function::kBesselK, 0, 0, 30},
-      {Function::kBesselK, 1, 0, 30},
-      {Function::kBesselK, 2, 0, 90},
-      {Function::kBesselK, 3, 0, 90},
-      {Function::kBesselJ, 0, -90, 90},
-      {Function::kBesselJ, 1, -90, 90},
-      {Function::kBesselY, 0, 0, 90},
-      {Function::kBesselY, 1, 0, 90},
-      {Function::kAiry, 0, -40, 12},
-      {Function::kElementary, 0, -1.5, 1.5},
-      {Function::kElementary, 1, -20, 20},
-      {Function::kElementary, 2, -20, 20},
-      {Function::kElementary, 3, -1, 1},
-      {Function::kElementary, 4, -60, 60},
-      {Function::kElementary, 5, -60, 60},
+      {Function::kErf, 0, -4, 4},          {Function::kErf, 1, -4, 20},         {Function::kErf, 2, -4, 60},
+      {Function::kErf, 3, -60, 4},         {Function::kErf, 4, -1, 1},          {Function::kErf, 5, 0, 1},
+      {Function::kGamma, 0, -20, 60},      {Function::kGamma, 1, -20, 60},      {Function::kGamma, 2, -20, 60},
+      {Function::kBesselI, 0, -30, 30},    {Function::kBesselI, 1, -30, 30},    {Function::kBesselI, 2, -90, 90},
+      {Function::kBesselI, 3, -90, 90},    {Function::kBesselK, 0, 0, 30},      {Function::kBesselK, 1, 0, 30},
+      {Function::kBesselK, 2, 0, 90},      {Function::kBesselK, 3, 0, 90},      {Function::kBesselJ, 0, -90, 90},
+      {Function::kBesselJ, 1, -90, 90},    {Function::kBesselJ, 2, -90, 90},    {Function::kBesselY, 0, 0, 90},
+      {Function::kBesselY, 1, 0, 90},      {Function::kAiry, 0, -40, 12},       {Function::kElementary, 0, -1.5, 1.5},
+      {Function::kElementary, 1, -20, 20}, {Function::kElementary, 2, -20, 20}, {Function::kElementary, 3, -1, 1},
+      {Function::kElementary, 4, -60, 60}, {Function::kElementary, 5, -60, 60},
   };
   return variants;
 }
@@ -91,6 +73,8 @@ TEST(SpecialUnary, KnownValues) {
   EXPECT_NEAR(at(Function::kBesselI, 0, 1), 1.26606587775200834, 1e-14);
   EXPECT_NEAR(at(Function::kBesselK, 1, 1), 0.601907230197234575, 1e-14);
   EXPECT_NEAR(at(Function::kBesselJ, 0, 10), -0.245935764451348335, 1e-14);
+  EXPECT_NEAR(at(Function::kBesselJ, 2, 10), -0.0544021110889369813, 1e-15);
+  EXPECT_NEAR(at(Function::kBesselJ, 2, 1e-5), 1 - 1e-10 / 6, 1e-15);
   EXPECT_NEAR(at(Function::kBesselY, 1, 10), 0.249015424206953884, 1e-14);
   EXPECT_NEAR(at(Function::kAiry, 0, 1), 0.135292416312881416, 1e-15);
   EXPECT_NEAR(at(Function::kAiry, 0, -10), 0.0402412384864431930, 1e-14);

@@ -425,12 +425,14 @@ def _airy_ai(x: Tensor) -> Tensor:
 _by_node("airy", 0, _airy_ai, "aten::special_airy_ai")
 
 
-@decomposes("aten::special_spherical_bessel_j0")
 @_in_double
-def spherical_bessel_j0(x: Tensor) -> Tensor:
+def _spherical_j0(x: Tensor) -> Tensor:
     ratio = torch.sin(x) / torch.where(x == 0, torch.ones_like(x), x)
     ratio = torch.where(x.isinf(), torch.zeros_like(x), ratio)
     return torch.where(x.abs() < 1e-4, 1 - x * x / 6, ratio)
+
+
+_by_node("bessel_j", 2, _spherical_j0, "aten::special_spherical_bessel_j0")
 
 
 # ---- Chebyshev polynomials -------------------------------------------------------------------------
