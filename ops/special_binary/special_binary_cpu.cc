@@ -1,8 +1,11 @@
+#include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/special_binary/special_binary_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "families/special/lanes-inl.h"
 #include "kernels/cpu/simd.h"
 #include "ops/special_binary/binary_functions.h"
 #include "ops/special_binary/special_binary.h"
@@ -121,12 +124,102 @@ void ComputeVectors(const T* a, const T* b, int64_t count, T* y) {
   }
 }
 
+// The limits of the arguments that IgammaLanes accepts.
+constexpr float kMaxShape = 500, kMaxArgument = 1000;
+
+// Returns the sum of x^k / (a (a + 1) … (a + k)).
+HWY_INLINE special::L GammaSeries(special::L a, special::L x) {
+  using special::L;
+  constexpr int kMaxSteps = 200;
+  const L square = x * x;
+  L term = L(1) / a, sum = term, next = a + L(1);
+  for (int step = 0; step < kMaxSteps && special::Any(term > sum * L(0x1p-44)); ++step) {
+    for (int pair = 0; pair < 2; ++pair) {  // a division for two terms
+      const L after = next + L(1), ratio = term / (next * after);
+      sum = sum + ratio * special::MultiplyAdd(x, after, square);
+      term = ratio * square;
+      next = after + L(1);
+    }
+  }
+  return sum;
+}
+
+// Returns the continued fraction of the upper part by the recurrences of its numerators and denominators.
+HWY_INLINE special::L GammaFraction(special::L a, special::L x) {
+  using special::L;
+  constexpr int kMaxSteps = 100, kTerms = 4;
+  L b = x + L(1) - a, numerator_before = L(0), numerator = L(1), denominator_before = L(1), denominator = b;
+  L fraction = numerator / denominator, before = L(0);
+  for (int step = 0, k = 1; step < kMaxSteps; ++step) {
+    if (!special::Any(special::Abs(fraction - before) > fraction * L(0x1p-44))) break;
+    before = fraction;
+    for (int term = 0; term < kTerms; ++term, ++k) {
+      const L number(static_cast<double>(k)), factor = number * (a - number);
+      b = b + L(2);
+      const L numerator_after = special::MultiplyAdd(b, numerator, factor * numerator_before);
+      const L denominator_after = special::MultiplyAdd(b, denominator, factor * denominator_before);
+      numerator_before = numerator;
+      numerator = numerator_after;
+      denominator_before = denominator;
+      denominator = denominator_after;
+    }
+    const L scale = L(1) / denominator;
+    fraction = numerator * scale;
+    numerator_before = numerator_before * scale;
+    numerator = fraction;
+    denominator_before = denominator_before * scale;
+    denominator = L(1);
+  }
+  return fraction;
+}
+
+// Returns an incomplete gamma function of 0 < a <= kMaxShape and 0 < x <= kMaxArgument, as exact as float needs.
+HWY_NOINLINE special::L IgammaLanes(special::L a, special::L x, bool upper) {
+  using special::L;
+  const auto is_series = x < a + L(1);
+  const L density = special::Exp(a * special::Log(x) - x - special::LogGammaAbove(a));
+  // The other lanes get arguments for which these end soon.
+  const L lower = special::Any(is_series) ? density * GammaSeries(a, special::Select(is_series, x, L(0))) : L(0);
+  const L above = density * GammaFraction(special::Select(is_series, L(1), a), special::Select(is_series, L(1e4), x));
+  const L result =
+      upper ? special::Select(is_series, L(1) - lower, above) : special::Select(is_series, lower, L(1) - above);
+  return special::Select(result < L(0), L(0), special::Select(result > L(1), L(1), result));
+}
+
+template <bool kUpper>
+void ComputeIgamma(const float* a, const float* x, int64_t count, float* y) {
+  using special::L;
+  const int64_t lanes = L::Count();
+  HWY_ALIGN double shapes[L::kMaxCount];
+  HWY_ALIGN double arguments[L::kMaxCount];
+  for (int64_t i = 0; i < count; i += lanes) {
+    const int64_t here = std::min(lanes, count - i);
+    const auto fits = [=](int64_t k) {
+      return a[i + k] > 0 && a[i + k] <= kMaxShape && x[i + k] > 0 && x[i + k] <= kMaxArgument;
+    };
+    for (int64_t k = 0; k < lanes; ++k) {
+      const bool used = k < here && fits(k);
+      shapes[k] = used ? static_cast<double>(a[i + k]) : 1;
+      arguments[k] = used ? static_cast<double>(x[i + k]) : 1;
+    }
+    IgammaLanes(L::Load(shapes), L::Load(arguments), kUpper).Store(shapes);
+    for (int64_t k = 0; k < here; ++k) {
+      y[i + k] =
+          static_cast<float>(HWY_LIKELY(fits(k)) ? shapes[k] : polyop::special::Igamma(a[i + k], x[i + k], kUpper));
+    }
+  }
+}
+
 template <class T>
 using Computes = void (*)(const T*, const T*, int64_t, T*);
 
 // Returns the function in vectors, or null if there is only one of single numbers.
 template <class T>
 Computes<T> InVectors(const SpecialBinary& op) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (op.function == SpecialBinary::Function::kIgamma) return ComputeIgamma<false>;
+    if (op.function == SpecialBinary::Function::kIgammac) return ComputeIgamma<true>;
+  }
   if (op.function != SpecialBinary::Function::kElementary) return nullptr;
   switch (op.variant) {
     case SpecialBinary::kHypot: return ComputeVectors<LengthOf, T>;
@@ -142,7 +235,8 @@ Status SpecialBinaryCpu(const SpecialBinary& op, const Context& context, Tensor<
   const T *const first = a.data(), *const second = b.data();
   T* const to = y.data();
   const Computes<T> vectors = InVectors<T>(op);
-  context.ParallelFor(y.size(), GrainFor(vectors == nullptr ? 300 : 1), [&](int64_t begin, int64_t end) {
+  const bool is_series = op.function != SpecialBinary::Function::kElementary;
+  context.ParallelFor(y.size(), GrainFor(is_series ? 100 : 1), [&](int64_t begin, int64_t end) {
     if (vectors != nullptr) return vectors(first + begin, second + begin, end - begin, to + begin);
     ComputeOneByOne(op, first + begin, second + begin, end - begin, to + begin);
   });
