@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #undef HWY_TARGET_INCLUDE
@@ -29,6 +30,21 @@ void ReduceLine(const I* indices, const T* updates, int64_t count, int64_t updat
   }
 }
 
+// Combines the updates of a line with its elements. Returns false if an index is out of range, and skips its update.
+template <Reduction kReduction, class T, class I>
+bool ReduceCheckedLine(const I* indices, const T* updates, int64_t count, int64_t length, T* output) {
+  bool inside = true;
+  for (int64_t k = 0; k < count; ++k) {
+    const int64_t at = FromBeginning(indices[k], length);
+    if (static_cast<uint64_t>(at) >= static_cast<uint64_t>(length)) {
+      inside = false;
+      continue;
+    }
+    output[at] = Combine(kReduction, output[at], updates[k]);
+  }
+  return inside;
+}
+
 // The arguments of a call.
 template <class T, class I>
 struct Scatter {
@@ -36,10 +52,18 @@ struct Scatter {
   const ScatterLines& lines;
   const T* data;
   const I* indices;
+  int64_t num_indices;
   const T* updates;
   T* output;
 
   bool replaces() const { return op.include_self == 0; }
+  // Returns true if the lines are contiguous, and each is read and written once.
+  bool ByLines() const {
+    return !lines.slices && lines.inner == 1 && lines.SameOuter() && !replaces() && op.reduction != Reduction::kMean;
+  }
+  Status CheckIndices(const Context& context) const {
+    return CheckIndicesFromBothEnds(context, "indices", indices, num_indices, lines.length);
+  }
 
   template <Reduction kReduction>
   void ReduceElements(int64_t outer, int64_t begin, int64_t end) const {
@@ -154,6 +178,24 @@ Status RunSlices(const Context& context, const Scatter<T, I>& s) {
   return Status::Ok();
 }
 
+// Checks the indices while it uses them.
+template <Reduction kReduction, class T, class I>
+Status RunLines(const Context& context, const Scatter<T, I>& s) {
+  const ScatterLines& l = s.lines;
+  std::atomic<bool> inside = true;
+  const double nanoseconds = 1.2 * static_cast<double>(l.count) + 0.1 * static_cast<double>(l.length);
+  context.ParallelFor(l.outer, GrainFor(nanoseconds), [&](int64_t begin, int64_t end) {
+    for (int64_t n = begin; n < end; ++n) {
+      T* const to = s.output + n * l.length;
+      std::memcpy(to, s.data + n * l.length, static_cast<size_t>(l.length) * sizeof(T));
+      if (!ReduceCheckedLine<kReduction>(s.indices + n * l.count, s.updates + n * l.count, l.count, l.length, to)) {
+        inside = false;
+      }
+    }
+  });
+  return inside ? Status::Ok() : s.CheckIndices(context);
+}
+
 template <Reduction kReduction, class T, class I>
 Status RunElements(const Context& context, const Scatter<T, I>& s) {
   const ScatterLines& l = s.lines;
@@ -190,6 +232,8 @@ Status RunElements(const Context& context, const Scatter<T, I>& s) {
 
 template <Reduction kReduction, class T, class I>
 Status Run(const Context& context, const Scatter<T, I>& s) {
+  if (s.ByLines()) return RunLines<kReduction>(context, s);
+  POLYOP_RETURN_IF_ERROR(s.CheckIndices(context));
   return s.lines.slices ? RunSlices<kReduction>(context, s) : RunElements<kReduction>(context, s);
 }
 
@@ -198,8 +242,7 @@ Status ScatterReduceOf(const ScatterReduce& op, const Context& context, const Te
                        const Tensor<const I, kAnyRank>& indices, const Tensor<const T, kAnyRank>& updates,
                        const Tensor<T, kAnyRank>& output) {
   const ScatterLines lines(op, data.shape(), indices.shape(), updates.shape());
-  POLYOP_RETURN_IF_ERROR(CheckIndicesFromBothEnds(context, "indices", indices.data(), indices.size(), lines.length));
-  const Scatter<T, I> s{op, lines, data.data(), indices.data(), updates.data(), output.data()};
+  const Scatter<T, I> s{op, lines, data.data(), indices.data(), indices.size(), updates.data(), output.data()};
   switch (op.reduction) {
     case Reduction::kAdd: return Run<Reduction::kAdd>(context, s);
     case Reduction::kMul: return Run<Reduction::kMul>(context, s);
