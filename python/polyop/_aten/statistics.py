@@ -241,26 +241,30 @@ def _norm(difference: Tensor, p: float) -> Tensor:
     return (size**p).sum(-1) ** (1 / p)
 
 
-@decomposes("aten::_cdist_forward")
+_MIN_POWER = 0.01
+"""The smallest power of polyop's distances other than 0."""
+
+
+def _distances(a: Tensor, b: Tensor, p: float, condensed: bool) -> Tensor:
+    if a.dtype not in (torch.float32, torch.float64):
+        return _distances(a.to(torch.float32), b.to(torch.float32), p, condensed).to(a.dtype)
+    return torch.ops.polyop.cdist.default(a, b, p=p, condensed=int(condensed))
+
+
+@decomposes("aten::_cdist_forward", nodes=("cdist",))
 def cdist(x1: Tensor, x2: Tensor, p: float, compute_mode: int | None = None) -> Any:
-    return _norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p)
+    if 0 < p < _MIN_POWER:
+        return _norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p)
+    batch = torch.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
+    a, b = (x.expand(*batch, *x.shape[-2:]) for x in (x1, x2))
+    return _distances(a, b, p, False)
 
 
-@decomposes("aten::_pdist_forward")
+@decomposes("aten::_pdist_forward", nodes=("cdist",))
 def pdist(self: Tensor, p: float = 2) -> Any:
-    rows = self.shape[0]
-    # Pairs are numbered row by row: row i has rows - 1 - i of them.
-    pair = torch.arange(rows * (rows - 1) // 2, device=self.device)
-    corner = rows - 0.5
-    first = torch.floor(corner - torch.sqrt(corner * corner - 2 * pair.to(torch.float64))).to(torch.int64)
-    second = pair + first + 1 - torch.div(first * (2 * rows - first - 1), 2, rounding_mode="floor")
-    if p == 2 and self.dtype == torch.float32:
-        # The squared distance of a and b is a a - 2 a b + b b, in double precision. All of them are from the same
-        # product, so that equal rows have distance 0.
-        wide = self.to(torch.float64)
-        products = (wide @ (wide * -2).mT).reshape(-1)
-        squares = torch.gather(products, 0, torch.arange(rows, device=self.device) * (rows + 1)) / -2
-        sums = (squares.unsqueeze(1) + squares.unsqueeze(0)).reshape(-1)
-        found = torch.gather(sums + products, 0, first * rows + second)
-        return torch.where(found < 0, 0.0, found).sqrt().to(torch.float32)
-    return _norm(self.index_select(0, first) - self.index_select(0, second), p)
+    if 0 < p < _MIN_POWER:
+        rows = torch.arange(self.shape[0], device=self.device)
+        later = (rows.unsqueeze(1) < rows).reshape(-1)
+        pairs = _norm(self.unsqueeze(1) - self.unsqueeze(0), p)
+        return torch.masked_select(pairs.reshape(-1), later)
+    return _distances(self, self, p, True).squeeze(0)
