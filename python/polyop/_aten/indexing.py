@@ -109,12 +109,16 @@ def diagonal_scatter(self: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, 
     return torch.movedim(written, (-2, -1), (dim1, dim2))
 
 
-@decomposes("aten::masked_select")
+def found_indices(x: Tensor, mode: str) -> Tensor:
+    """Returns the positions in a flattened tensor that polyop's find_indices finds."""
+    return torch.ops.polyop.find_indices.default(x, mode=mode, dimensions=1).squeeze(1)
+
+
+@decomposes("aten::masked_select", nodes=("find_indices",))
 def masked_select(self: Tensor, mask: Tensor) -> Any:
     self, mask = torch.broadcast_tensors(self, mask)
-    at = torch.nonzero(mask.reshape(-1)).squeeze(1)
     # Of single elements, ONNX Runtime's GatherElements is 10 times as fast as Gather. TensorRT has no Compress.
-    return torch.gather(self.reshape(-1), 0, at)
+    return torch.gather(self.reshape(-1), 0, found_indices(mask, "nonzero"))
 
 
 @decomposes("aten::index.Tensor", without=SLOW, when="a mask of all elements")
@@ -122,7 +126,7 @@ def index(self: Tensor, indices: Sequence[Tensor | None]) -> Any:
     mask = indices[0] if len(indices) == 1 else None
     if mask is None or mask.dtype != torch.bool or mask.dim() != self.dim() or self.dim() == 0:
         return NotImplemented
-    return masked_select(self, mask)
+    return torch.gather(self.reshape(-1), 0, torch.nonzero(mask.reshape(-1)).squeeze(1))
 
 
 @decomposes("aten::masked_scatter", without=SLOW)

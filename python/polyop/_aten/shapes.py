@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from polyop._aten.indexing import repeat_interleave
+from polyop._aten.indexing import found_indices, repeat_interleave
 from polyop._aten.table import REFUSED, WRONG, decomposes
 
 aten = torch.ops.aten
@@ -181,20 +181,26 @@ def nonzero_static(self: Tensor, *, size: int, fill_value: int = -1) -> Any:
     return torch.stack(columns, 1) if columns else found.reshape(size, 0)
 
 
-@decomposes("aten::unique_consecutive", when="without dim")
+_COMPARED = frozenset((torch.bool, torch.uint8, torch.int32, torch.int64, torch.float32, torch.float64))
+
+
+@decomposes("aten::unique_consecutive", when="without dim", nodes=("find_indices",))
 def unique_consecutive(
     self: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:  # fmt: skip
     if dim is not None:
         return NotImplemented
     flat = self.reshape(-1)
-    first = torch.ones([1], dtype=torch.bool, device=self.device)
-    begins = torch.cat([first, flat[1:] != flat[:-1]])[: flat.shape[0]]
-    at = torch.nonzero(begins).squeeze(1)
-    none = torch.zeros([0], dtype=torch.int64, device=self.device)
-    inverse = (begins.to(torch.int64).cumsum(0) - 1).reshape(self.shape) if return_inverse else none
-    end = torch.full([1], flat.shape[0], dtype=torch.int64, device=self.device)
-    counts = torch.cat([at[1:], end]) - at if return_counts else none
+    wide = torch.float32 if self.dtype.is_floating_point else torch.int32
+    at = found_indices(flat if self.dtype in _COMPARED else flat.to(wide), "run_starts")
+    inverse = counts = torch.zeros([0], dtype=torch.int64, device=self.device)
+    if return_inverse:
+        marks = torch.zeros_like(flat, dtype=torch.int64)
+        marks = torch.scatter(marks, 0, at, torch.ones_like(at))
+        inverse = (marks.cumsum(0) - 1).reshape(self.shape)
+    if return_counts:
+        end = torch.full([1], flat.shape[0], dtype=torch.int64, device=self.device)
+        counts = torch.cat([at[1:], end]) - at
     return torch.gather(flat, 0, at), inverse, counts
 
 
