@@ -24,6 +24,7 @@ MIN_WORK = {
     "matrix times vector": 1_000,  # elements of the matrix: 64 took as long, 4,096 a third of the time
     "reduced scatter": 1_000,  # elements of the updates
     "cumulative sum": 4_000,  # elements: as long for 4,000 integers, half as long for 4,000 floats
+    "indices of elements": 1_000,  # elements
     "order of integers": 1_000,  # elements: 100,000 took a seventh of the time
     "gather along the last dimension": 500,  # elements of the result: 256 took 24 us, and 11 us replaced
     # A call costs less than the nodes that it replaces for any result of 16 elements or 1 box.

@@ -1,5 +1,5 @@
 """Operators of indices and integers that ONNX Runtime computes one element at a time on one thread: ScatterElements
-with a reduction, and orders of integers, which polyop sorts by their digits: TopK of all elements, and Unique.
+with a reduction, NonZero, and orders of integers, which polyop sorts by their digits: TopK of all elements, and Unique.
 """
 
 from __future__ import annotations
@@ -16,15 +16,21 @@ from polyop.optimizing.matching import Builder, Match, matches_of, name_of
 from polyop.optimizing.scope import Scope
 from polyop.optimizing.target import Target
 
-NAME = "reduced scatters and orders of integers"
+NAME = "reduced scatters, indices and orders"
 ORDER = 88
 TARGETS = (Target.ONNXRUNTIME,)
 _SCATTERED = frozenset((ir.DataType.FLOAT, ir.DataType.DOUBLE, ir.DataType.INT32, ir.DataType.INT64))
 _INTEGERS = frozenset((ir.DataType.INT32, ir.DataType.INT64))
+_FOUND = frozenset((ir.DataType.BOOL, ir.DataType.UINT8, ir.DataType.FLOAT)) | _INTEGERS
 
 
 def find(scope: Scope) -> Iterator[Match]:
-    for op_type, match in (("ScatterElements", _scatter), ("TopK", _argsort), ("Unique", _unique)):
+    for op_type, match in (
+        ("ScatterElements", _scatter),
+        ("TopK", _argsort),
+        ("Unique", _unique),
+        ("NonZero", _nonzero),
+    ):
         nodes = (n for n in scope.graph if is_standard(n, op_type))
         yield from matches_of(nodes, partial(match, scope))
 
@@ -83,4 +89,21 @@ def _unique(scope: Scope, node: ir.Node) -> Match | None:
     outputs = [value for value, is_used in zip(node.outputs, used, strict=True) if is_used]
     match = Match(name_of(node), [x], outputs, build, float(shape[0]))
     match.what = "order of integers"
+    return match
+
+
+def _nonzero(scope: Scope, node: ir.Node) -> Match | None:
+    x, found, shape = node.inputs[0], node.outputs[0], scope.shape(node.inputs[0])
+    if not shape or x is None or x.dtype not in _FOUND:
+        return None
+    readers = [user for user, _ in found.uses()]
+    turned = len(readers) == 1 and not found.is_graph_output() and is_standard(readers[0], "Transpose")
+    output = readers[0].outputs[0] if turned else found
+
+    def build(b: Builder, inputs: list[ir.Value]) -> list[ir.Value]:
+        rows = b("polyop::NonZero", inputs[0], dimensions=len(shape))
+        return [rows if turned else b("Transpose", rows, perm=[1, 0])]
+
+    match = Match(name_of(node), [x], [output], build, float(prod(shape)))
+    match.what = "indices of elements"
     return match
