@@ -63,3 +63,26 @@ def _() -> Contest:
         lambda: torch.ops.polyop.search_sorted(sequence, values), [sequence, values],
         {"torch": lambda: torch.searchsorted(sequence, values)},
     )  # fmt: skip
+
+
+@case("cumulative", "running sums of 1,000 x 4,096")
+def _() -> Contest:
+    x = torch.randn(1000, 4096)
+    return Contest(
+        lambda: torch.ops.polyop.cumulative(x, axis=-1, mode="sum"), [x], {"torch": lambda: x.cumsum(-1)},
+        same=lambda got, expected: ((got - expected).abs() / (1 + expected.abs())).max().item(),
+    )  # fmt: skip
+
+
+@case("cdist", "2,000 x 3,000 rows of 64, p = 1")
+def _() -> Contest:
+    a, b = torch.randn(2000, 64), torch.randn(3000, 64)
+    return Contest(lambda: torch.ops.polyop.cdist(a, b, p=1.0), [a, b], {"torch": lambda: torch.cdist(a, b, 1.0)})
+
+
+@case("find_indices", "1,000 x 4,096", capturable=False)
+def _() -> Contest:
+    x = torch.randn(1000, 4096) > 0
+    return Contest(
+        lambda: torch.ops.polyop.find_indices(x, mode="nonzero", dimensions=2), [x], {"torch": lambda: x.nonzero()}
+    )
