@@ -401,7 +401,7 @@ STANDARD_FORMS = {
     ("gamma", 1): special.psi, ("gamma", 2): _trigamma, ("bessel_i", 0): special.i0, ("bessel_i", 1): special.i1, ("bessel_i", 2): special.i0e,
     ("bessel_i", 3): special.i1e, ("bessel_k", 0): special.k0, ("bessel_k", 1): special.k1,
     ("bessel_k", 2): special.k0e, ("bessel_k", 3): special.k1e, ("bessel_j", 0): special.j0,
-    ("bessel_j", 1): special.j1, ("bessel_y", 0): special.y0, ("bessel_y", 1): special.y1,
+    ("bessel_j", 1): special.j1, ("bessel_j", 2): lambda x: np.sinc(x / np.pi), ("bessel_y", 0): special.y0, ("bessel_y", 1): special.y1,
     ("airy", 0): lambda x: special.airy(x)[0], ("elementary", 0): np.tan, ("elementary", 1): np.sinh,
     ("elementary", 2): np.cosh, ("elementary", 3): np.arctanh, ("elementary", 4): lambda x: np.logaddexp(0, x),
     ("elementary", 5): lambda x: x * np.tanh(np.logaddexp(0, x)),
