@@ -136,6 +136,13 @@ def causal_conv1d(
     *,
     activation: str = ...,
 ) -> tuple[jax.Array, jax.Array]: ...
+def cdist(
+    a: Array,
+    b: Array,
+    *,
+    p: float = ...,
+    condensed: int = ...,
+) -> jax.Array: ...
 def chamfer_distance(
     xyz1: Array,
     xyz2: Array,
@@ -344,6 +351,12 @@ def embedding_bag(
     include_last_offset: int = ...,
     padding_idx: int = ...,
 ) -> jax.Array: ...
+def find_indices(
+    x: Array,
+    *,
+    mode: str = ...,
+    dimensions: int = ...,
+) -> tuple[jax.Array, jax.Array]: ...
 def flash_deform_attn(
     value: Array,
     spatial_shapes: Array,

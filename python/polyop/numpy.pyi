@@ -158,6 +158,14 @@ def causal_conv1d(
     activation: str = ...,
     out: Out = None,
 ) -> tuple[np.ndarray, np.ndarray]: ...
+def cdist(
+    a: Array,
+    b: Array,
+    *,
+    p: float = ...,
+    condensed: int = ...,
+    out: Out = None,
+) -> np.ndarray: ...
 def chamfer_distance(
     xyz1: Array,
     xyz2: Array,
@@ -396,6 +404,13 @@ def embedding_bag(
     mode: str = ...,
     include_last_offset: int = ...,
     padding_idx: int = ...,
+    out: Out = None,
+) -> np.ndarray: ...
+def find_indices(
+    x: Array,
+    *,
+    mode: str = ...,
+    dimensions: int = ...,
     out: Out = None,
 ) -> np.ndarray: ...
 def flash_deform_attn(

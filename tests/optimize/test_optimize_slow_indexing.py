@@ -64,19 +64,19 @@ def test_distinct_integers(tmp_path: Path) -> None:
     assert nodes(after) == {"polyop::CustomUnique": 1}
 
 
-@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize("shape", [(3000,), (60, 50), (10, 3, 100)])
-def test_indices_of_elements(shape: tuple[int, ...], turned: bool, tmp_path: Path) -> None:
+def test_indices_of_elements(shape: tuple[int, ...], transposed: bool, tmp_path: Path) -> None:
     x = np.random.default_rng(0).integers(-1, 2, shape)
     y = helper.make_tensor_value_info("y", TensorProto.INT64, None)
     body = [helper.make_node("NonZero", ["x"], ["found"]), helper.make_node("Transpose", ["found"], ["y"])]
-    body = body if turned else [helper.make_node("NonZero", ["x"], ["y"])]
+    body = body if transposed else [helper.make_node("NonZero", ["x"], ["y"])]
     graph = helper.make_graph(body, "g", [helper.make_tensor_value_info("x", TensorProto.INT64, shape)], [y])
     path = tmp_path / "before.onnx"
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8), path)
     after, report = optimized(path, _tensors({"x": x}))
     assert report.replaced["indices of elements"] == 1, str(report)
-    assert nodes(after) == {"polyop::NonZero": 1} | ({} if turned else {"Transpose": 1})
+    assert nodes(after) == {"polyop::NonZero": 1} | ({} if transposed else {"Transpose": 1})
 
 
 def test_others_are_kept(tmp_path: Path) -> None:

@@ -97,12 +97,12 @@ def _nonzero(scope: Scope, node: ir.Node) -> Match | None:
     if not shape or x is None or x.dtype not in _FOUND:
         return None
     readers = [user for user, _ in found.uses()]
-    turned = len(readers) == 1 and not found.is_graph_output() and is_standard(readers[0], "Transpose")
-    output = readers[0].outputs[0] if turned else found
+    transposed = len(readers) == 1 and not found.is_graph_output() and is_standard(readers[0], "Transpose")
+    output = readers[0].outputs[0] if transposed else found
 
     def build(b: Builder, inputs: list[ir.Value]) -> list[ir.Value]:
         rows = b("polyop::NonZero", inputs[0], dimensions=len(shape))
-        return [rows if turned else b("Transpose", rows, perm=[1, 0])]
+        return [rows if transposed else b("Transpose", rows, perm=[1, 0])]
 
     match = Match(name_of(node), [x], [output], build, float(prod(shape)))
     match.what = "indices of elements"
