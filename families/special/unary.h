@@ -131,7 +131,7 @@ POLYOP_HD R StirlingOf(R x, R& product) {
   const R z = Select(far, x, x + R(kShift)), inverse = R(1) / z, square = inverse * inverse;
   R sum = R(kFactors[7]);
   for (int k = 6; k >= 0; --k) sum = MultiplyAdd(sum, square, R(kFactors[k]));
-  return (z - R(0.5)) * Log(z) - z + R(0.91893853320467274178) + inverse * sum;
+  return MultiplyAdd(z - R(0.5), Log(z), MultiplyAdd(inverse, sum, R(0.91893853320467274178) - z));
 }
 
 /// Returns log gamma of x > 0.
@@ -147,7 +147,7 @@ template <class R>
 POLYOP_HD R SineOfHalfTurn(R x) {
   const R angle = R(kPi) * x, square = angle * angle;
   R sum = R(1);
-  for (int k = 10; k > 0; --k) sum = R(1) - sum * square * R(1.0 / (2 * k * (2 * k + 1)));
+  for (int k = 10; k > 0; --k) sum = MultiplyAdd(sum * square, R(-1.0 / (2 * k * (2 * k + 1))), R(1));
   return angle * sum;
 }
 

@@ -41,7 +41,7 @@ uint64_t FoundBits(const T* x, int64_t begin, int64_t end) {
     for (int64_t i = 0; i < kBits; i += lanes) {
       const auto here = hn::LoadU(d, x + begin + i);
       const auto other = kNonZero ? hn::Zero(d) : hn::LoadU(d, x + begin + i - 1);
-      bits |= MaskBits(d, hn::Ne(here, other)) << i;
+      bits |= MaskBits(d, hn::Not(hn::Eq(here, other))) << i;  // Ne of NaN depends on the instruction set
     }
     return bits;
   }

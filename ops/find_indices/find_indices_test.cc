@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "core/elements.h"
 #include "testing/alignment.h"
 #include "testing/testing.h"
 
@@ -15,6 +16,7 @@ HostTensor Few(DType dtype, const Shape& shape, std::mt19937& rng, double zeros)
   HostTensor x = HostTensor::Full(dtype, shape, 0);
   std::uniform_real_distribution<double> chance(0, 1);
   for (int64_t i = 0; i < x.size(); ++i) x.set(i, chance(rng) < zeros ? 0 : 1);
+  for (int64_t i = 5; IsReal(dtype) && i < x.size(); i += 1 + i / 3) x.set(i, NAN);  // next to each other at first
   return x;
 }
 

@@ -162,6 +162,13 @@ POLYOP_HD inline double Length(double a, double b) {
   return longer * std::sqrt(1 + (shorter / longer) * (shorter / longer));  // CUDA's hypot may overflow
 }
 
+/// Returns log(exp(a) + exp(b)).
+POLYOP_HD inline double LogOfSum(double a, double b) {
+  if (std::isnan(a) || std::isnan(b)) return NAN;
+  if (a == b) return a + 0.69314718055994530942;  // also of infinities, which have no difference
+  return std::fmax(a, b) + std::log1p(std::exp(-std::fabs(a - b)));
+}
+
 /// Computes the special function that the attribute names.
 POLYOP_HD inline double Series(SpecialBinary::Function function, double a, double b) {
   using enum SpecialBinary::Function;
@@ -183,6 +190,8 @@ POLYOP_HD T Binary(const SpecialBinary& op, T a, T b) {
     case SpecialBinary::kHypot: return static_cast<T>(Length(a, b));
     case SpecialBinary::kNextafter: return std::nextafter(a, b);
     case SpecialBinary::kCopysign: return std::copysign(a, b);
+    case SpecialBinary::kLogaddexp: return static_cast<T>(LogOfSum(a, b));
+    case SpecialBinary::kXlogy: return a == 0 && !std::isnan(b) ? T{0} : static_cast<T>(a * std::log(b));
     default: return std::fmod(a, b);
   }
 }

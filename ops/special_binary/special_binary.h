@@ -7,7 +7,7 @@ namespace polyop {
 /// A special function of pairs of elements, or an elementary one that ONNX lacks.
 struct SpecialBinary {
   enum class Function { kIgamma, kIgammac, kZeta, kHermiteH, kHermiteHe, kLaguerre, kLegendre, kElementary };
-  enum Variant : int64_t { kHypot, kNextafter, kCopysign, kFmod };
+  enum Variant : int64_t { kHypot, kNextafter, kCopysign, kFmod, kLogaddexp, kXlogy };
   Function function = Function::kIgamma;
   int64_t variant = 0;
 
@@ -20,18 +20,21 @@ struct SpecialBinary {
            Hurwitz's zeta function, the sum of (b + k)^-a; hermite_h, hermite_he, laguerre, legendre: the orthogonal
            polynomial of a whose degree is b, rounded towards 0; elementary: an elementary function, with the variants
            0: hypot, the length of (a, b); 1: nextafter, the number of the elements' type next to a in the direction of
-           b; 2: copysign, a with the sign of b; 3: fmod, the remainder of a / b, with the sign of a)")
+           b; 2: copysign, a with the sign of b; 3: fmod, the remainder of a / b, with the sign of a; 4: logaddexp,
+           log(exp(a) + exp(b)); 5: xlogy, a log(b), and 0 where a is 0 and b is a number)")
           .OneOf("igamma", "igammac", "zeta", "hermite_h", "hermite_he", "laguerre", "legendre", "elementary"),
-      Attr("variant", &SpecialBinary::variant, "which elementary function; otherwise 0").Between(0, 3),
+      Attr("variant", &SpecialBinary::variant, "which elementary function; otherwise 0").Between(0, 5),
   };
   static constexpr Doc kDoc = {
       .summary = "Computes a special or elementary function of two arguments for each pair of elements.",
-      .semantics = R"(All is computed in double precision, and rounded once. nextafter, copysign and fmod are exact.
+      .semantics = R"(All is computed in double precision, and rounded once, except for logaddexp and xlogy of f32 on
+          the CPU, which are computed in single precision. nextafter, copysign and fmod are exact.
           Arguments outside of the function's domain give NaN. Polynomials of negative degree are 0. Degrees above 1024,
           and for Hermite's polynomials those above 512, give NaN. The length of a pair with an infinity is infinite. A
           [portable file](../portable-files.md) has functions for the elementary functions only: series whose
           number of terms depends on the elements have no exact form in ONNX.)",
-      .source = "`torch.special`; torch.hypot, nextafter, copysign and fmod; Mod of ONNX with `fmod = 1`",
+      .source =
+          "`torch.special`; torch.hypot, nextafter, copysign, fmod, logaddexp and xlogy; Mod of ONNX with `fmod = 1`",
       .differences = "torch computes in the type of the input, and has no limit of the degree of other polynomials.",
   };
 

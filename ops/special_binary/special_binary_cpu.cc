@@ -6,6 +6,7 @@
 #define HWY_TARGET_INCLUDE "ops/special_binary/special_binary_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "families/special/lanes-inl.h"
+#include "hwy/contrib/math/math-inl.h"
 #include "kernels/cpu/simd.h"
 #include "ops/special_binary/binary_functions.h"
 #include "ops/special_binary/special_binary.h"
@@ -107,6 +108,32 @@ struct Remainder {
     ComputeOneByOne(SpecialBinary{.function = SpecialBinary::Function::kElementary, .variant = SpecialBinary::kFmod},
                     first, second, static_cast<int64_t>(hn::Lanes(d)), first);
     return hn::Load(d, first);
+  }
+};
+
+struct LogOfSumOf {
+  template <class V>
+  HWY_INLINE V operator()(V a, V b) const {
+    const hn::DFromV<V> d;
+    using T = hn::TFromD<decltype(d)>;
+    // Beyond this, the exponential does not count. Equal infinities have no difference.
+    const auto limit = hn::Set(d, sizeof(T) == sizeof(float) ? T{88} : T{708});
+    const auto distance = hn::IfThenZeroElse(hn::Eq(a, b), hn::Min(hn::Abs(hn::Sub(a, b)), limit));
+    const auto sum = hn::Add(hn::Max(a, b), hn::Log1p(d, hn::Exp(d, hn::Neg(distance))));
+    return hn::IfThenElse(hn::Or(hn::IsNaN(a), hn::IsNaN(b)), hn::NaN(d), sum);
+  }
+};
+
+struct ProductWithLog {
+  template <class V>
+  HWY_INLINE V operator()(V a, V b) const {
+    const hn::DFromV<V> d;
+    const auto zero = hn::Zero(d), inf = hn::Inf(d);
+    const auto inside = hn::And(hn::Gt(b, zero), hn::Lt(b, inf));
+    const auto log = hn::Log(d, hn::IfThenElse(inside, b, hn::Set(d, hn::TFromD<decltype(d)>{1})));
+    const auto outside = hn::IfThenElse(hn::Eq(b, zero), hn::Neg(inf), hn::IfThenElse(hn::Eq(b, inf), b, hn::NaN(d)));
+    const auto product = hn::Mul(a, hn::IfThenElse(inside, log, outside));
+    return hn::IfThenElse(hn::AndNot(hn::IsNaN(b), hn::Eq(a, zero)), zero, product);
   }
 };
 
@@ -225,6 +252,8 @@ Computes<T> InVectors(const SpecialBinary& op) {
     case SpecialBinary::kHypot: return ComputeVectors<LengthOf, T>;
     case SpecialBinary::kNextafter: return ComputeVectors<NextAfter, T>;
     case SpecialBinary::kCopysign: return ComputeVectors<SignOf, T>;
+    case SpecialBinary::kLogaddexp: return ComputeVectors<LogOfSumOf, T>;
+    case SpecialBinary::kXlogy: return ComputeVectors<ProductWithLog, T>;
     default: return ComputeVectors<Remainder, T>;
   }
 }

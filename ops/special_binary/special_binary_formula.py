@@ -17,7 +17,10 @@ _SERIES = {
     "laguerre": torch.special.laguerre_polynomial_l,
     "legendre": torch.special.legendre_polynomial_p,
 }
-_ELEMENTARY = (elementary.hypot_formula, elementary.nextafter_formula, elementary.copysign_formula, torch.fmod)
+_ELEMENTARY = (
+    elementary.hypot_formula, elementary.nextafter_formula, elementary.copysign_formula, torch.fmod,
+    elementary.logaddexp_formula, elementary.xlogy_formula,
+)  # fmt: skip
 
 
 def formula(a: Tensor, b: Tensor, *, function: str, variant: int) -> Tensor:

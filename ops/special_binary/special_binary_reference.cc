@@ -141,6 +141,18 @@ double RefLength(double a, double b) {
   return static_cast<double>(std::sqrt(x * x + y * y));
 }
 
+double RefLogOfSum(double a, double b) {
+  if (std::isnan(a) || std::isnan(b)) return NAN;
+  const double larger = a > b ? a : b, smaller = a > b ? b : a;
+  if (std::isinf(larger) || std::isinf(smaller)) return larger;
+  return larger + std::log1p(std::exp(smaller - larger));
+}
+
+double RefProductWithLog(double a, double b) {
+  if (std::isnan(a) || std::isnan(b)) return NAN;
+  return a == 0 ? 0 : a * std::log(b);
+}
+
 template <class T>
 Status SpecialBinaryReference(const SpecialBinary& op, const Context&, Tensor<const T, kAnyRank> a,
                               Tensor<const T, kAnyRank> b, Tensor<T, kAnyRank> y) {
@@ -150,6 +162,8 @@ Status SpecialBinaryReference(const SpecialBinary& op, const Context&, Tensor<co
       case SpecialBinary::kHypot: return static_cast<T>(RefLength(first, second));
       case SpecialBinary::kNextafter: return Neighbour(first, second);
       case SpecialBinary::kCopysign: return std::signbit(first) == std::signbit(second) ? first : -first;
+      case SpecialBinary::kLogaddexp: return static_cast<T>(RefLogOfSum(first, second));
+      case SpecialBinary::kXlogy: return static_cast<T>(RefProductWithLog(first, second));
       default: return static_cast<T>(RefRemainder(first, second));
     }
   };

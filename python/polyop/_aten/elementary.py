@@ -42,7 +42,7 @@ def is_negative(x: Tensor) -> Tensor:
 # operators, whose names end in _formula.
 
 
-_VARIANTS = ("hypot", "nextafter", "copysign", "fmod")
+_VARIANTS = ("hypot", "nextafter", "copysign", "fmod", "logaddexp", "xlogy")
 """In the order of special_binary's elementary functions."""
 
 
@@ -180,23 +180,31 @@ def is_any_true(self: Tensor) -> Tensor:
     return self.any()
 
 
-@decomposes("aten::xlogy.Tensor", without=WRONG, when="0 and an infinity or NaN")
-def xlogy(self: Tensor, other: Tensor) -> Any:
-    if not torch.result_type(self, other).is_floating_point:
-        return NotImplemented
-    self, other = _promoted(self, other)
+def xlogy_formula(self: Tensor, other: Tensor) -> Tensor:
     product = torch.where(self == 0, torch.zeros_like(self), self * torch.log(other))
     return torch.where(other.isnan(), other, product)
 
 
-@decomposes("aten::logaddexp", without=WRONG, when="exponentials that overflow or underflow")
-def logaddexp(self: Tensor, other: Tensor) -> Any:
-    if not torch.result_type(self, other).is_floating_point:
-        return NotImplemented
-    self, other = _promoted(self, other)
+def logaddexp_formula(self: Tensor, other: Tensor) -> Tensor:
     # Equal infinities have no difference.
     distance = torch.where(self == other, torch.zeros_like(self), (self - other).abs())
     return torch.maximum(self, other) + torch.log1p(torch.exp(-distance))
+
+
+def _real_by_node(name: str) -> Callable[..., Any]:
+    def call(self: Tensor, other: Tensor) -> Any:
+        dtype = torch.result_type(self, other)
+        return _by_node(name, self, other, dtype) if dtype.is_floating_point else NotImplemented
+
+    return call
+
+
+decomposes("aten::xlogy.Tensor", without=WRONG, when="0 and an infinity or NaN", nodes=("special_binary",))(
+    _real_by_node("xlogy")
+)
+decomposes(
+    "aten::logaddexp", without=WRONG, when="exponentials that overflow or underflow", nodes=("special_binary",)
+)(_real_by_node("logaddexp"))
 
 
 @decomposes("aten::log_sigmoid", without=WRONG, when="exponentials that underflow")
