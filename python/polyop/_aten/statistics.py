@@ -112,7 +112,7 @@ def isin(elements: Tensor, test_elements: Tensor, *, assume_unique: bool = False
         test_elements = torch.where(nan, least, test_elements)
     ordered = test_elements.sort().values
     at = _search(ordered, elements).clamp(max=ordered.shape[0] - 1)
-    found = ordered.index_select(0, at.reshape(-1)).reshape(elements.shape) == elements
+    found = torch.gather(ordered, 0, at.reshape(-1)).reshape(elements.shape) == elements
     found = found if exists is None else found & exists
     return ~found if invert else found
 
