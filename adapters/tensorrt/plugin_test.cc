@@ -176,9 +176,12 @@ class Play {
       if (!t.present()) continue;
       if (!TypeOf(t.dtype(), &type)) return false;
       if (NeedsValue(i) && IsReal(t.dtype())) return false;  // TensorRT has no real shape inputs
+      double elements = 1;  // of a tensor of this shape with one more in each extent, which the build must admit
       for (int64_t extent : t.shape().span()) {
         if (extent > INT32_MAX) return false;
+        elements *= static_cast<double>(extent + 1);
       }
+      if (elements > 1e12) return false;
     }
     for (const AttrInfo& info : op_.attributes) {
       for (const int64_t v : info.get(info.spec, call_.params.get()).ints) {
