@@ -21,7 +21,7 @@ domain. Where two operators share a name, *with* an attribute says which nodes b
 {gradients} operators have gradients in PyTorch, {kernels} of them by a
 [gradient kernel](../training.md#what-computes-the-gradients) for the CPU. {functions} have a *function* of standard
 operators, so that a [portable file](../portable-files.md) runs without polyop. The CUDA kernels also serve ONNX Runtime
-and PyTorch, but have [not yet been tested on a GPU](../../README.md#what-runs-where).
+and PyTorch; they were [tested on one GPU](../tensorrt.md#what-ran-on-a-gpu).
 
 """
 
