@@ -45,6 +45,9 @@ HWY_INLINE void StoreRealsAs(Reals v, float* to) {
   hn::StoreU(hn::DemoteTo(d, v), d, to);
 }
 
+/// Smaller triangles are read faster with the rest of the matrix.
+constexpr int64_t kMinRowsOfTriangle = 8;
+
 /// As many matrices as a vector has lanes. Does not own the memory of Doubles() numbers.
 struct LaneMatrices {
   double* elements;
@@ -58,20 +61,21 @@ struct LaneMatrices {
   /// Reads `count` matrices that are stored one after the other. The last one also fills the lanes without a matrix.
   template <class T>
   void Read(const T* from, int64_t count) const {
-    constexpr int kLanes = static_cast<int>(hn::MaxLanes(RealTag()));
-    const int64_t area = rows * columns, lanes = RealLanes();
-    const T* matrices[kLanes];
-    for (int m = 0; m < kLanes; ++m) matrices[m] = from + std::min<int64_t>(m, count - 1) * area;
-    int64_t e = 0;
-    for (; e + kLanes <= area; e += kLanes) {
-      Reals square[kLanes];
-      for (int m = 0; m < kLanes; ++m) square[m] = LoadAsReals(matrices[m] + e);
-      TransposeSquare(RealTag(), square);
-      for (int m = 0; m < kLanes; ++m) StoreReals(square[m], elements + (e + m) * lanes);
-    }
-    for (; e < area; ++e) {
-      for (int64_t m = 0; m < lanes; ++m) elements[e * lanes + m] = static_cast<double>(matrices[m][e]);
-    }
+    ReadElements(from, count, 0, rows * columns);
+  }
+
+  /// Read, except for the elements after those of the diagonal, which may keep their values.
+  template <class T>
+  void ReadLowerTriangle(const T* from, int64_t count) const {
+    if (rows < kMinRowsOfTriangle) return Read(from, count);
+    for (int64_t i = 0; i < rows; ++i) ReadElements(from, count, i * columns, i * (columns + 1) + 1);
+  }
+
+  /// Read, except for the elements before those of the diagonal, which may keep their values.
+  template <class T>
+  void ReadUpperTriangle(const T* from, int64_t count) const {
+    if (rows < kMinRowsOfTriangle) return Read(from, count);
+    for (int64_t i = 0; i < rows; ++i) ReadElements(from, count, i * (columns + 1), (i + 1) * columns);
   }
 
   /// Returns the lanes whose elements are finite and so small that products do not overflow.
@@ -100,6 +104,25 @@ struct LaneMatrices {
     for (int64_t m = 0; m < count; ++m) {
       if (done[m] == 0) continue;
       for (int64_t k = e; k < area; ++k) to[m * area + k] = static_cast<T>(elements[k * lanes + m]);
+    }
+  }
+
+  /// Reads the elements [begin, end) of each matrix, and maybe some more.
+  template <class T>
+  HWY_INLINE void ReadElements(const T* from, int64_t count, int64_t begin, int64_t end) const {
+    constexpr int kLanes = static_cast<int>(hn::MaxLanes(RealTag()));
+    const int64_t area = rows * columns, lanes = RealLanes();
+    const T* matrices[kLanes];
+    for (int m = 0; m < kLanes; ++m) matrices[m] = from + std::min<int64_t>(m, count - 1) * area;
+    int64_t e = begin;
+    for (; e < end && e + kLanes <= area; e += kLanes) {
+      Reals square[kLanes];
+      for (int m = 0; m < kLanes; ++m) square[m] = LoadAsReals(matrices[m] + e);
+      TransposeSquare(RealTag(), square);
+      for (int m = 0; m < kLanes; ++m) StoreReals(square[m], elements + (e + m) * lanes);
+    }
+    for (; e < end; ++e) {
+      for (int64_t m = 0; m < lanes; ++m) elements[e * lanes + m] = static_cast<double>(matrices[m][e]);
     }
   }
 

@@ -45,7 +45,7 @@ TEST_P(MatrixSolveTest, MatchesReference) {
 TEST_P(MatrixSolveTest, ManySmallSystemsMatchReference) {
   std::mt19937 rng(2);
   const Tolerance tolerance = GetParam() == DType::kF64 ? Tolerance{1e-10, 1e-10} : ToleranceFor(GetParam());
-  for (const int64_t size : {1, 2, 4, 16, 17}) {
+  for (const int64_t size : {1, 2, 4, 11, 16, 17}) {
     HostTensor a = HostTensor::Uniform(GetParam(), {19, size, size}, rng);
     for (int64_t e = 0; e < a.size(); ++e) {
       if (e / size % size == e % size) a.set(e, a.at(e) + 4);
@@ -56,6 +56,7 @@ TEST_P(MatrixSolveTest, ManySmallSystemsMatchReference) {
       pivots.set(
           i, static_cast<double>(i % size + 1 + static_cast<int64_t>(rng() % static_cast<uint64_t>(size - i % size))));
     }
+    ExpectMatchesReference(MatrixSolve{.method = Method::kCholesky}, {a, b, absent}, tolerance);
     for (const int64_t transpose : {0, 1}) {
       ExpectMatchesReference(MatrixSolve{.transpose = transpose}, {a, b, absent}, tolerance);
       ExpectMatchesReference(MatrixSolve{.method = Method::kUpper, .transpose = transpose}, {a, b, absent}, tolerance);

@@ -30,7 +30,14 @@ void SolveGroup(const EquationsToSolve<T>& equations, int64_t first, int64_t cou
   const int64_t size = equations.size, columns = equations.columns, lanes = RealLanes();
   const LaneMatrices a{memory, size, size}, b{memory + LaneMatrices::Doubles(size, size), size, columns};
   double* const rows = b.elements + LaneMatrices::Doubles(size, columns);
-  a.Read(equations.from + first * size * size, count);
+  const T* const from = equations.from + first * size * size;
+  if (equations.method == Method::kLower || equations.method == Method::kCholesky) {
+    a.ReadLowerTriangle(from, count);
+  } else if (equations.method == Method::kUpper) {
+    a.ReadUpperTriangle(from, count);
+  } else {
+    a.Read(from, count);
+  }
   b.Read(equations.right + first * size * columns, count);
   int64_t exchanges = size;
   auto regular = AllLanes();
