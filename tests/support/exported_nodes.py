@@ -206,7 +206,7 @@ NODES = [
       for name, axis, exclusive, reverse in (("CumSum", 1, 0, 0), ("CumSum", -1, 1, 1), ("CumProd", 0, 0, 1), ("CumProd", 2, 1, 0))),
     Node("polyop::RandomDistribution", [np.array([1, 2], I64), f(2, 3)], [(F32, (2, 3))], {"distribution": "gamma"}),
     *(Node("polyop::SpecialBinary", [f(2, 3), f(2, 3) + 0.1], [(F32, (2, 3))], {"function": "elementary", "variant": i})
-      for i in range(4)),
+      for i in range(6)),
     Node("polyop::Softmax", [f(2, 3, 4)], [(F32, (2, 3, 4))], {"axis": 1}),
     Node("polyop::LogSoftmax", [f(2, 3, 4)], [(F32, (2, 3, 4))], {"axis": -2}),
     Node("polyop::Eig", [f(2, 4, 4)], [(F32, (2, 4, 2)), (F32, (2, 4, 4, 2))], {"vectors": 1}),
@@ -215,6 +215,13 @@ NODES = [
     Node("polyop::SearchSorted", [np.sort(f(2, 7)), f(2, 3)], [(I64, (2, 3))], {"right": 1}),
     Node("polyop::OrderStatistic", [f(2, 3, 5)], [(F32, (2, 3)), (I64, (2, 3))], {"statistic": "kth", "k": 2}),
     Node("polyop::DFT", [f(2, 7, 1)], [(F32, (2, 7, 2))]),
+    Node("polyop::DFT", [f(2, 2, 3, 4, 1)], [(F32, (2, 2, 3, 4, 2))], {"dimensions": 4}),
+    *(Node("polyop::CDist", [f(2, 3, 4), f(2, 5, 4)], [(F32, (2, 3, 5))], {"p": p}) for p in (0.0, 1.0, 2.0, 2.5, np.inf)),
+    *(Node("polyop::CDist", [rows, rows], [(F32, (2, 1, 10))], {"p": p, "condensed": 1})
+      for rows, p in ((f(2, 5, 3), 1.0), (f(2, 5, 3), 2.0))),
+    *(Node("polyop::NonZero", [x], [(I64, None)], {"dimensions": d})
+      for x in (f(3, 2, 4) > 0.5, np.array([[[0, 1, 0, 7]]], I64), np.array([[[0, 1.5]]], F32)) for d in (1, 2, 3, 5)),
+    *(Node("polyop::RunStarts", [np.array([5, 5, -1, 7, 7, 5], t)], [(I64, None)]) for t in (I64, I32, F32)),
     Node("polyop::DFT", [f(3, 2, 6, 5, 2)], [(F32, (3, 2, 6, 5, 2))], {"dimensions": 2, "inverse": 1, "norm": "ortho"}),
     Node("polyop::DFT", [f(2, 4, 6, 1)], [(F32, (2, 4, 4, 2))], {"dimensions": 2, "onesided": 1}),
     Node("polyop::DFT", [f(2, 4, 2)], [(F32, (2, 7, 1))], {"inverse": 1, "onesided": 1, "odd": 1, "norm": "forward"}),

@@ -78,6 +78,8 @@ CASES: dict[str, Case] = {
         {}, [plain(1, 4, 3, 3), plain(1, 8, 2, 2), plain(1, 4, 2, 2), plain(2, 4, 2, 2), plain(2)]
     ),
     "corner_pool": ({"mode": "left"}, [plain(2, 2, 4, 3)]),
+    "cdist": ({"p": 1.5}, [plain(2, 3, 4), plain(2, 5, 4)]),
+    "cdist-condensed": ({"condensed": 1}, [plain(5, 3), plain(5, 3)]),
     "cummax": ({"dim": 1}, [plain(3, 4, 5)]),
     "cumulative": ({"axis": 1, "exclusive": 1}, [plain(3, 4, 5)]),
     "cumulative-products": ({"axis": 1, "mode": "prod", "reverse": 1}, [plain(3, 4, 5)]),
