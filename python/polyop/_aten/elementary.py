@@ -202,9 +202,9 @@ def _real_by_node(name: str) -> Callable[..., Any]:
 decomposes("aten::xlogy.Tensor", without=WRONG, when="0 and an infinity or NaN", nodes=("special_binary",))(
     _real_by_node("xlogy")
 )
-decomposes(
-    "aten::logaddexp", without=WRONG, when="exponentials that overflow or underflow", nodes=("special_binary",)
-)(_real_by_node("logaddexp"))
+decomposes("aten::logaddexp", without=WRONG, when="exponentials that overflow or underflow", nodes=("special_binary",))(
+    _real_by_node("logaddexp")
+)
 
 
 @decomposes("aten::log_sigmoid", without=WRONG, when="exponentials that underflow")
