@@ -51,7 +51,6 @@ def test_runs_on_every_linux_of_its_processor(arch: str, tmp_path: Path, not_run
     tag = re.fullmatch(rf"polyop-[\d.]+-py3-none-manylinux_2_(\d+)_{arch}(\.manylinux\w+)?\.whl", wheel.name)
     assert tag
     assert int(tag[1]) <= 28
-    assert wheel.stat().st_size < 25e6
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path)
     data = f"polyop-{polyop.__version__}"
