@@ -6,7 +6,8 @@
 A model has the configuration that its package gives without a download, with few layers and queries where the package
 allows it, and random weights, which are scaled so that each layer's results have a standard deviation of 1. Without
 that, deep networks compute the same for all pixels up to rounding errors, and detectors choose among equal scores.
-Rows that the file has are not computed again. A child process exports each model, within a time limit.
+Rows that the file has are not computed again. A child process exports each model, within a limit
+of processor time, so that other programs of a busy machine do not count.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ import math
 import multiprocessing
 import os
 import re
+import resource
+import signal
 import sys
 import tempfile
 import time
@@ -40,7 +43,7 @@ MAPPINGS = (
 _DEPTHS = ("num_hidden_layers", "encoder_layers", "decoder_layers", "num_layers", "num_encoder_layers",
            "num_decoder_layers", "decoder_num_layers", "num_attention_layers", "layers")  # fmt: skip
 _QUERIES = ("num_queries", "two_stage_num_proposals")
-_IMAGE_SIZES = {"rf_detr": (504, 504), "pp_ocrv5_mobile_rec": (96, 320)}
+_IMAGE_SIZES = {"depth_pro": (448, 448), "rf_detr": (504, 504), "pp_ocrv5_mobile_rec": (96, 320)}
 """What these models can divide into parts."""
 _DEPS = Path(__file__).parents[2] / ".deps"
 _SMALL = re.compile(r"test|atto|femto|pico|nano|tiny|xxs|xs|small|_s\b|b0|18|_0")
@@ -111,9 +114,17 @@ def _complete(config: Any, task: str) -> None:
         for key, value in list(vars(part).items()):
             if key.endswith("hidden_sizes") and isinstance(value, tuple):
                 setattr(part, key, list(value))
+    if "intraclass_block_config" in vars(config):
+        config.intraclass_block_config = _intraclass_blocks()
+        config.kernel_list, config.scale_factor_list = [3, 2, 2], [1, 2, 4, 8]
     match config.model_type:
         case "beit" if task == "semantic_segmentation":
             config.out_indices = [3, 5, 7, 11]
+        case "depth_pro":
+            config.patch_size = 112
+            config.intermediate_hook_ids = (1, 0)
+            for part in (config.image_model_config, config.patch_model_config, config.fov_model_config):
+                part.image_size = config.patch_size
         case "lightglue":  # it would stop early, depending on values
             config.depth_confidence = config.width_confidence = -1.0
         case "lw_detr":
@@ -123,14 +134,35 @@ def _complete(config: Any, task: str) -> None:
         case "pp_doclayout_v2":
             config.class_thresholds = [0.5] * config.num_labels
             config.class_order = list(range(config.num_labels))
+        case "pp_ocrv6_small_det" | "pp_ocrv6_medium_det":
+            backbone = config.backbone_config
+            for blocks in backbone.block_configs[1:]:
+                blocks[0][3] = 2  # its stride; the default values are those of recognizers
+            backbone.set_output_features_output_indices(backbone.stage_names[1:], None)
+            config.layer_list_out_channels = backbone.stage_out_channels
         case "sapiens2":
             from transformers.models.sapiens2.configuration_sapiens2 import Sapiens2HeadConfig
 
             channels: Any = {f"{part}_out_channels": [32, 32] for part in ("upsample", "conv", "scale_conv")}
+            config.image_size = (256, 192)
             config.head_config = Sapiens2HeadConfig(**channels)
             config.head_config._init_scale_final_input_size(image_size=config.image_size, patch_size=config.patch_size)
+        case "timm_backbone":
+            config.backbone = "resnet18"
+        case "videomt":
+            config.image_size = 160
         case "vitmatte":
             config.hidden_size = config.backbone_config.hidden_size
+
+
+def _intraclass_blocks() -> dict[str, list[Any]]:
+    """Returns the kernel, stride and padding of each convolution in a block of PP-OCR's server detectors."""
+    blocks: dict[str, list[Any]] = {"reduce_channel": [1, 1, 0], "return_channel": [1, 1, 0]}
+    for ratio, size in {"longratio": 7, "midratio": 5, "shortratio": 3}.items():
+        blocks[f"vertical_long_to_small_conv_{ratio}"] = [(size, 1), 1, (size // 2, 0)]
+        blocks[f"horizontal_small_to_long_conv_{ratio}"] = [(1, size), 1, (0, size // 2)]
+        blocks[f"symmetric_conv_long_{ratio}"] = [size, 1, size // 2]
+    return blocks
 
 
 def _further_inputs(config: Any) -> dict[str, torch.Tensor]:
@@ -302,7 +334,8 @@ def outcome(name: str) -> tuple[str, str]:
     return "right", ", ".join(f"{target} x{count}" for target, count in sorted(report.translated.items()))
 
 
-def _child(name: str, answers: Connection) -> None:
+def _child(name: str, answers: Connection, limit: int) -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1))
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the exporter prints
     os.dup2(1, 2)
     start = time.monotonic()
@@ -310,21 +343,22 @@ def _child(name: str, answers: Connection) -> None:
     answers.send({"name": name, "status": status, "reason": reason, "seconds": round(time.monotonic() - start, 1)})
 
 
-def _row(name: str, limit: float) -> dict[str, Any]:
+def _row(name: str, limit: int) -> dict[str, Any]:
     """Exports a model in a child process, which has the parent's modules: importing them takes as long as an export."""
     processes = multiprocessing.get_context("fork")
     answers, theirs = processes.Pipe(duplex=False)
-    child = processes.Process(target=_child, args=(name, theirs), daemon=True)
+    child = processes.Process(target=_child, args=(name, theirs, limit), daemon=True)
     start = time.monotonic()
     child.start()
     theirs.close()
     try:
-        if answers.poll(limit):
+        if answers.poll(10 * limit):
             return answers.recv()
-        reason = f"longer than {limit:.0f} s"
+        reason = f"no result after {10 * limit} s"
     except EOFError:
         child.join()
-        reason = f"exit status {child.exitcode}"
+        late = child.exitcode == -signal.SIGXCPU
+        reason = f"longer than {limit} s" if late else f"exit status {child.exitcode}"
     finally:
         child.kill()
     return {"name": name, "status": "not exported", "reason": reason, "seconds": round(time.monotonic() - start, 1)}
@@ -353,7 +387,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, help="the file of rows")
     parser.add_argument("--names", default="", help="a regular expression that selects names")
-    parser.add_argument("--limit", type=float, default=180.0, help="the time limit of a model in seconds")
+    parser.add_argument("--limit", type=int, default=300, help="the limit of a model's processor time in seconds")
     parser.add_argument("--table", type=Path, nargs="+", help="writes the table of these files of rows, and ends")
     options = parser.parse_args()
     if options.table:
