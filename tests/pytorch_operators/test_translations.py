@@ -722,6 +722,23 @@ def test_numbers_near_zero_and_one_are_kept(tmp_path: Path) -> None:
     assert report.outputs[0].agrees
 
 
+class Clipped(torch.nn.Module):
+    """Clips one tensor several times, as linear layers with limits of their input do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("limits", torch.tensor([[-1.0, 1.0], [-0.5, 0.25], [-torch.inf, 0.75]]))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        doubled = x * 2
+        return torch.cat([doubled.clamp(low, high) for low, high in self.limits])
+
+
+def test_clips_of_one_tensor_have_limits_of_their_own(tmp_path: Path) -> None:
+    report = polyop.export(Clipped(), _random(7), tmp_path / "c.onnx", exporter="dynamo", verbose=False)
+    assert report.outputs[0].largest_difference == 0
+
+
 class Switch(torch.nn.Module):
     """Asks for an element of a buffer, and counts its calls in another one."""
 

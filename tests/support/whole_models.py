@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import importlib.util
 import json
 import math
@@ -246,9 +247,16 @@ class _Tensors(torch.nn.Module):
         return tuple(leaf for leaf in pytree.tree_leaves(result) if isinstance(leaf, torch.Tensor))
 
 
+def _sort_stably() -> None:
+    """Makes torch.argsort stable. Otherwise PyTorch orders equal elements as its vectors are, and ONNX by index."""
+    if not isinstance(torch.argsort, functools.partial):
+        torch.argsort = functools.partial(torch.argsort, stable=True)
+
+
 def build(name: str) -> tuple[torch.nn.Module, torch.Tensor]:
     """Returns a model that returns a tuple of tensors, and its input."""
     _use_folders()
+    _sort_stably()
     package, task, kind = name.split("/")
     first: Exception | None = None
     for small in (True, False):

@@ -8,8 +8,9 @@ checks of values stop the capture.
 from __future__ import annotations
 
 import importlib
+import itertools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
 
@@ -206,7 +207,32 @@ def _keep_small_numbers() -> None:
                 value._abs_tol = value._rel_tol = 0.0
 
 
+def _keep_initializers() -> None:
+    """Makes the exporter's optimizer keep the initializers of earlier replacements: it names those of a Clip after the
+    input, so that two Clips of one tensor have the same. Then the first Clip has lost its bounds.
+    """
+    rule = onnxscript.rewriter.RewriteRule
+    try_rewrite = rule.try_rewrite
+
+    def with_new_names(self: Any, model: Any, graph: Any, *args: Any, **given: Any) -> Any:
+        replacement = try_rewrite(self, model, graph, *args, **given)
+        taken = set(getattr(graph, "initializers", ()))
+        for value in getattr(replacement, "new_initializers", ()):
+            free = itertools.dropwhile(taken.__contains__, _numbered(value.name))
+            value.name = next(free)
+            taken.add(value.name)
+        return replacement
+
+    rule.try_rewrite = with_new_names
+
+
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    yield from (f"{name}_{number}" for number in itertools.count(1))
+
+
 _keep_small_numbers()
+_keep_initializers()
 # The exporter looks up a type of complex numbers before it replaces it by that of the parts.
 _core._TORCH_DTYPE_TO_ONNX.setdefault(torch.complex32, onnx_ir.DataType.COMPLEX64)
 _described = _core._set_node_metadata
