@@ -259,7 +259,8 @@ class _Growing:
     # ---- ONNX's nodes --------------------------------------------------------------------------------------------
 
     def add_standard(self) -> None:
-        wire = self.pick(self.wires[-4:])
+        inputs = [wire for wire in self.given.values() if wire.name in self.feeds]
+        wire = self.pick(inputs if inputs and self.chance(0.15) else self.wires[-4:])
         ways: list[Callable[[Wire], Wire]] = [self.identity, self.flattened, self.transposed]
         if wire.array.ndim and wire.array.dtype != np.bool_:
             ways.append(self.doubled)

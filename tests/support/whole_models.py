@@ -336,7 +336,9 @@ def outcome(name: str) -> tuple[str, str]:
             cause: BaseException = error
             while cause.__cause__ is not None:
                 cause = cause.__cause__
-            advice = [line.strip() for line in text.splitlines() if "has no ONNX form" in line]
+            advice = [
+                line.strip() for line in text.splitlines() if re.search("has no ONNX form|depends on values", line)
+            ]
             reason = advice[0] if advice else f"{type(cause).__name__}: {cause}".splitlines()[0]
             return status, re.sub(r"/[^ ]*/(?=[^ /]+\.py)", "", reason)[:200]
     return "right", ", ".join(f"{target} x{count}" for target, count in sorted(report.translated.items()))
