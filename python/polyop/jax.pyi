@@ -383,6 +383,10 @@ def gather_topk(
     data: Array,
     indices: Array,
 ) -> jax.Array: ...
+def gcd(
+    a: Array,
+    b: Array,
+) -> jax.Array: ...
 def get_indice_pairs(
     indices: Array,
     *,

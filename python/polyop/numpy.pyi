@@ -446,6 +446,12 @@ def gather_topk(
     *,
     out: Out = None,
 ) -> np.ndarray: ...
+def gcd(
+    a: Array,
+    b: Array,
+    *,
+    out: Out = None,
+) -> np.ndarray: ...
 def get_indice_pairs(
     indices: Array,
     *,

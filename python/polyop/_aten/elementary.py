@@ -54,6 +54,22 @@ def _by_node(name: str, self: Tensor, other: Tensor, dtype: torch.dtype) -> Any:
     return result.to(dtype)
 
 
+@decomposes("aten::gcd", nodes=("gcd",))
+def gcd(self: Tensor, other: Tensor) -> Any:
+    return torch.ops.polyop.gcd.default(*_promoted(self, other))
+
+
+@decomposes("aten::lcm", nodes=("gcd",))
+def lcm(self: Tensor, other: Tensor) -> Any:
+    self, other = _promoted(self, other)
+    dtype = self.dtype
+    if dtype != torch.int64:  # products of small integers are rounded to the type at the end
+        self, other = self.to(torch.int32), other.to(torch.int32)
+    divisor = torch.ops.polyop.gcd.default(self, other)
+    quotient = torch.div(self, torch.where(divisor == 0, 1, divisor), rounding_mode="trunc")
+    return (quotient * other).abs().to(dtype)
+
+
 def copysign_formula(self: Tensor, other: Tensor) -> Tensor:
     size = self.abs()
     return torch.where(is_negative(other), -size, size)
