@@ -438,6 +438,32 @@ inline void TriangleOfReflections(const double* vectors, const double* taus, int
   }
 }
 
+/// Returns how many numbers of memory ApplyPanel and ApplyReflections need, next to those of the products.
+inline int64_t ReflectionDoubles(int64_t length, int64_t rows) { return kPanel * (length + 2 * rows + kPanel); }
+
+/// Multiplies rows of `length` elements, `row_stride` elements apart, by the product of `count` <= kPanel reflections,
+/// I - V T V^T with the upper triangle T; `transposed`: by its transpose. The vector of reflection k is k zeros, a 1,
+/// and then the elements after vectors[k * (stride + 1)].
+inline void ApplyPanel(const Products& products, const double* vectors, int64_t stride, const double* taus,
+                       int64_t count, int64_t length, bool transposed, double* rows, int64_t row_count,
+                       int64_t row_stride, double* memory) {
+  double *const vs = memory, *const sums = vs + count * length, *const scaled = sums + row_count * count,
+                *const triangle = scaled + row_count * count;
+  for (int64_t k = 0; k < count; ++k) {
+    double* const v = vs + k * length;
+    std::fill_n(v, k, 0.0);
+    v[k] = 1;
+    std::copy_n(vectors + k * (stride + 1) + 1, length - k - 1, v + k + 1);
+  }
+  TriangleOfReflections(vs, taus, count, length, triangle);
+  const View factor = transposed ? View{triangle, 1, count} : View{triangle, count, 1};
+  std::fill_n(sums, row_count * count, 0.0);
+  std::fill_n(scaled, row_count * count, 0.0);
+  products.Subtract(row_count, count, length, {rows, row_stride, 1}, {vs, 1, length}, sums, count);
+  products.Subtract(row_count, count, count, {sums, count, 1}, factor, scaled, count);
+  products.Subtract(row_count, length, count, {scaled, count, 1}, {vs, length, 1}, rows, row_stride);
+}
+
 /// Reflections I - tau v v^T. The vector of reflection k has `length` elements: zeros, a 1 at `k + shift`, and then
 /// those of row k of `vectors`, whose rows are `stride` elements apart.
 struct Reflections {
@@ -445,32 +471,17 @@ struct Reflections {
   int64_t count, length, stride, shift;
 };
 
-/// Returns how many numbers of memory ApplyReflections needs, next to those of the products.
-inline int64_t ReflectionDoubles(int64_t length, int64_t rows) { return kPanel * (length + 2 * rows + kPanel); }
-
 /// Multiplies rows by the product of the reflections. `unit`: they are rows of the unit matrix.
 inline void ApplyReflections(const Products& products, const Reflections& reflections, double* memory, bool unit,
                              double* rows, int64_t row_count) {
   const int64_t length = reflections.length;
-  double *const vs = memory, *const sums = vs + kPanel * length, *const scaled = sums + kPanel * row_count,
-                *const triangle = scaled + kPanel * row_count;
   for (int64_t first = (reflections.count - 1) / kPanel * kPanel; first >= 0; first -= kPanel) {
     const int64_t count = std::min(kPanel, reflections.count - first), skipped = first + reflections.shift;
-    const int64_t height = length - skipped, changed = unit ? row_count - skipped : row_count;
+    const int64_t changed = unit ? row_count - skipped : row_count;
     if (changed <= 0) continue;
-    for (int64_t k = 0; k < count; ++k) {
-      double* const v = vs + k * height;
-      std::fill_n(v, k, 0.0);
-      v[k] = 1;
-      std::copy_n(reflections.vectors + (first + k) * reflections.stride + skipped + k + 1, height - k - 1, v + k + 1);
-    }
-    TriangleOfReflections(vs, reflections.taus + first, count, height, triangle);
-    double* const to = rows + (row_count - changed) * length + skipped;
-    std::fill_n(sums, changed * count, 0.0);
-    std::fill_n(scaled, changed * count, 0.0);
-    products.Subtract(changed, count, height, {to, length, 1}, {vs, 1, height}, sums, count);
-    products.Subtract(changed, count, count, {sums, count, 1}, {triangle, 1, count}, scaled, count);
-    products.Subtract(changed, height, count, {scaled, count, 1}, {vs, height, 1}, to, length);
+    ApplyPanel(products, reflections.vectors + first * reflections.stride + skipped, reflections.stride,
+               reflections.taus + first, count, length - skipped, true, rows + (row_count - changed) * length + skipped,
+               changed, length, memory);
   }
 }
 
@@ -480,7 +491,7 @@ class QrFactors {
  public:
   /// Returns how many numbers of memory are needed for `count` columns.
   static int64_t Doubles(int64_t count, int64_t length) {
-    return Products::Doubles(std::max(length, count)) + kPanel * (length + 2 * count + kPanel);
+    return Products::Doubles(std::max(length, count)) + ReflectionDoubles(length, count);
   }
 
   QrFactors(const Context* context, double* columns, int64_t count, int64_t length, double* taus, double* memory)
@@ -489,10 +500,7 @@ class QrFactors {
         count_(count),
         length_(length),
         taus_(taus),
-        vectors_(memory + Products::Doubles(std::max(length, count))),
-        sums_(vectors_ + kPanel * length),
-        scaled_(sums_ + kPanel * count),
-        triangle_(scaled_ + kPanel * count) {}
+        memory_(memory + Products::Doubles(std::max(length, count))) {}
 
   void Factor() const {
     const int64_t smaller = std::min(count_, length_);
@@ -528,27 +536,15 @@ class QrFactors {
 
   // Applies the reflections [first, middle) to the columns [middle, last).
   void Reflect(int64_t first, int64_t middle, int64_t last) const {
-    const int64_t size = middle - first, rest = last - middle, height = length_ - first;
-    if (rest <= 0) return;
-    for (int64_t k = 0; k < size; ++k) {
-      double* const v = vectors_ + k * height;
-      std::fill_n(v, k, 0.0);
-      v[k] = 1;
-      std::copy_n(columns_ + (first + k) * (length_ + 1) + 1, height - k - 1, v + k + 1);
-    }
-    TriangleOfReflections(vectors_, taus_ + first, size, height, triangle_);
-    double* const others = columns_ + middle * length_ + first;
-    std::fill_n(sums_, rest * size, 0.0);
-    std::fill_n(scaled_, rest * size, 0.0);
-    products_.Subtract(rest, size, height, {others, length_, 1}, {vectors_, 1, height}, sums_, size);
-    products_.Subtract(rest, size, size, {sums_, size, 1}, {triangle_, size, 1}, scaled_, size);
-    products_.Subtract(rest, height, size, {scaled_, size, 1}, {vectors_, height, 1}, others, length_);
+    if (last <= middle) return;
+    ApplyPanel(products_, columns_ + first * (length_ + 1), length_, taus_ + first, middle - first, length_ - first,
+               false, columns_ + middle * length_ + first, last - middle, length_, memory_);
   }
 
   Products products_;
   double* columns_;
   int64_t count_, length_;
-  double *taus_, *vectors_, *sums_, *scaled_, *triangle_;
+  double *taus_, *memory_;
 };
 
 }  // namespace blocked

@@ -12,9 +12,9 @@
 #include <limits>
 #include <type_traits>
 
-#include "families/linalg/jacobi_lanes-inl.h"
 #include "families/linalg/lanes-inl.h"
 #include "families/linalg/symmetric_lanes-inl.h"
+#include "ops/svd/jacobi_lanes-inl.h"
 #include "ops/svd/svd_of_matrix.h"
 
 HWY_BEFORE_NAMESPACE();

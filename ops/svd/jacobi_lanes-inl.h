@@ -1,9 +1,9 @@
 // Jacobi's rotations of matrices in lanes. Compiled once per instruction set; include it from a kernel file.
-#if defined(POLYOP_FAMILIES_LINALG_JACOBI_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef POLYOP_FAMILIES_LINALG_JACOBI_LANES_INL_H_
-#undef POLYOP_FAMILIES_LINALG_JACOBI_LANES_INL_H_
+#if defined(POLYOP_OPS_SVD_JACOBI_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef POLYOP_OPS_SVD_JACOBI_LANES_INL_H_
+#undef POLYOP_OPS_SVD_JACOBI_LANES_INL_H_
 #else
-#define POLYOP_FAMILIES_LINALG_JACOBI_LANES_INL_H_
+#define POLYOP_OPS_SVD_JACOBI_LANES_INL_H_
 #endif
 
 #include "families/linalg/lanes-inl.h"
