@@ -20,8 +20,8 @@ struct Cdist {
   static constexpr NodeName kNodes[] = {"polyop::CDist"};
   static constexpr std::tuple kAttributes = {
       Attr("p", &Cdist::p,
-           "the norm of a difference: 0 the number of elements other than 0, infinity the greatest size of an element, "
-           "otherwise, from 0.01 on, the p-th root of the sum of the sizes' p-th powers")
+           "the norm of a difference: 0 the number of elements other than 0, infinity the largest absolute value, "
+           "otherwise, from 0.01 on, the p-th root of the sum of the p-th powers of absolute values")
           .AtLeast(0)
           .MayBeInfinite(),
       Attr("condensed", &Cdist::condensed,
@@ -38,7 +38,7 @@ struct Cdist {
       .differences = "torch.cdist computes many Euclidean distances as a product of matrices, which is less exact.",
   };
 
-  /// Roots of smaller powers have no exact digits.
+  /// The roots of smaller powers would consist of rounding errors.
   static constexpr float kMinPower = 0.01f;
 
   Status CheckInputs(std::span<const AnyTensor> inputs) const {

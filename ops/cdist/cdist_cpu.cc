@@ -36,10 +36,7 @@ HWY_INLINE V PowerOf(V x, double power) {
                   [=](auto y) HWY_ATTR { return special::ExpOf(hn::Mul(special::Number(power), special::LogOf(y))); });
 }
 
-// Largest integral power by multiplications.
-constexpr int kMaxProduct = 8;
-
-// Adds the size of an element of a difference. kTimes: the power, or 0 if it is `power`.
+// Adds what the norm takes of an element of a difference. kTimes: the power, or 0 if it is `power`.
 template <Kind kKind, int kTimes, class V>
 HWY_INLINE V Added(V sum, V difference, double power) {
   const hn::DFromV<V> d;

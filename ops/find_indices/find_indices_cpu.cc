@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <cstring>
 #include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/find_indices/find_indices_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "kernels/cpu/mask_bits-inl.h"
 #include "kernels/cpu/simd.h"
 #include "ops/find_indices/find_indices.h"
 
@@ -17,31 +17,17 @@ namespace {
 
 constexpr int64_t kBits = 64;
 
-// Returns a bit for each lane of a mask.
-template <class D, class M>
-HWY_INLINE uint64_t MaskBits(D d, M mask) {
-  constexpr size_t kBytes = (hn::MaxLanes(D()) + 7) / 8;
-  using Word = std::conditional_t<
-      kBytes == 1, uint8_t,
-      std::conditional_t<kBytes == 2, uint16_t, std::conditional_t<kBytes <= 4, uint32_t, uint64_t>>>;
-  Word word = 0;
-  uint8_t bytes[std::max<size_t>(kBytes, 8)] = {};
-  hn::StoreMaskBits(d, mask, bytes);
-  std::memcpy(&word, bytes, sizeof(word));
-  return word;
-}
-
 // Returns a bit for each of x[begin, end), at most 64: whether the element is found.
 template <bool kNonZero, class T>
 uint64_t FoundBits(const T* x, int64_t begin, int64_t end) {
-  const hn::ScalableTag<T> d;
+  const hn::CappedTag<T, kBits> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   uint64_t bits = 0;
-  if (end - begin == kBits && (kNonZero || begin > 0) && lanes <= kBits) {
+  if (end - begin == kBits && (kNonZero || begin > 0)) {
     for (int64_t i = 0; i < kBits; i += lanes) {
       const auto here = hn::LoadU(d, x + begin + i);
       const auto other = kNonZero ? hn::Zero(d) : hn::LoadU(d, x + begin + i - 1);
-      bits |= MaskBits(d, hn::Not(hn::Eq(here, other))) << i;  // Ne of NaN depends on the instruction set
+      bits |= BitsOf(d, hn::Not(hn::Eq(here, other))) << i;  // Ne of NaN depends on the instruction set
     }
     return bits;
   }
