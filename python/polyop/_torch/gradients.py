@@ -8,7 +8,7 @@ calls it instead, and the formula serves for the second derivative.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -171,11 +171,10 @@ class GradientKernel:
         args = [given[i] for i in self._arguments]
         positions = [self._computed.index(self.operator.input_of(i)) for i in requested]
         attributes = {**attributes, "output_mask": sum(1 << o for o in set(positions))}
-        if torch.is_grad_enabled() or are_active():
+        # Without a second derivative, the autograd kernel would only take time: more than a small gradient.
+        differentiable = torch.is_grad_enabled() or are_active()
+        with nullcontext() if differentiable else torch._C._AutoDispatchBelowAutograd():
             result = as_tuple(self.gradient.overload(*args, **attributes))
-        else:  # PyTorch calls its autograd kernel in Python otherwise, which takes longer than a small gradient
-            with torch._C._AutoDispatchBelowAutograd():
-                result = as_tuple(self.gradient.overload(*args, **attributes))
         return [self._of_tensor(i, inputs, result[o]) for i, o in zip(requested, positions, strict=True)]
 
     def _of_tensor(self, index: int, inputs: Tensors, gradient: Tensor) -> Tensor:
@@ -280,19 +279,20 @@ def _register_autograd(operator: Operator, save: Callable[..., None], backward: 
     attributes in each call. That takes longer than a small kernel.
     """
 
-    class WithGradient(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, keys: torch._C.DispatchKeySet, given: dict[str, Any], *tensors: Tensor | None) -> Any:
-            # PyTorch would fill the gradients of all outputs that are not used with zeros, also those of indices, which
-            # have none: as much memory as the indices.
-            ctx.set_materialize_grads(False)
-            output = below(keys, operator.nest(tensors), given)
-            save(ctx, tensors, given, output)
-            return output
+    def forward(ctx: Any, keys: torch._C.DispatchKeySet, given: dict[str, Any], *tensors: Tensor | None) -> Any:
+        # PyTorch would fill the gradients of all outputs that are not used with zeros, also those of indices, which
+        # have none: as much memory as the indices.
+        ctx.set_materialize_grads(False)
+        output = below(keys, operator.nest(tensors), given)
+        save(ctx, tensors, given, output)
+        return output
 
-        @staticmethod
-        def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
-            return (None, None, *backward(ctx, ctx.saved_tensors, ctx.needs_input_grad[2:], grads))
+    def backward_of(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
+        return (None, None, *backward(ctx, ctx.saved_tensors, ctx.needs_input_grad[2:], grads))
+
+    # The name is part of what PyTorch prints as a result's grad_fn.
+    methods = {"forward": staticmethod(forward), "backward": staticmethod(backward_of)}
+    function = type(f"{operator.namespace}_{operator.name}_", (torch.autograd.Function,), methods)
 
     def below(keys: torch._C.DispatchKeySet, args: Sequence[Any], given: dict[str, Any]) -> Any:
         with torch._C._AutoDispatchBelowAutograd():
@@ -300,7 +300,7 @@ def _register_autograd(operator: Operator, save: Callable[..., None], backward: 
 
     def call(keys: torch._C.DispatchKeySet, *args: Any, **given: Any) -> Any:
         if torch.is_grad_enabled() and torch._C._any_requires_grad(*args):
-            return WithGradient.apply(keys, given, *operator.flatten(operator.complete(args)))
+            return function.apply(keys, given, *operator.flatten(operator.complete(args)))
         return below(keys, args, given)
 
     operator.register(call, "Autograd", with_keyset=True)
