@@ -216,11 +216,11 @@ def _keep_initializers() -> None:
 
     def with_new_names(self: Any, model: Any, graph: Any, *args: Any, **given: Any) -> Any:
         replacement = try_rewrite(self, model, graph, *args, **given)
-        taken = set(getattr(graph, "initializers", ()))
-        for value in getattr(replacement, "new_initializers", ()):
-            free = itertools.dropwhile(taken.__contains__, _numbered(value.name))
-            value.name = next(free)
-            taken.add(value.name)
+        if added := getattr(replacement, "new_initializers", ()):
+            taken = set(getattr(graph, "initializers", ()))
+            for value in added:
+                value.name = next(name for name in _numbered(value.name) if name not in taken)
+                taken.add(value.name)
         return replacement
 
     rule.try_rewrite = with_new_names
