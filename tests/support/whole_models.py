@@ -6,8 +6,8 @@
 A model has the configuration that its package gives without a download, with few layers and queries where the package
 allows it, and random weights, which are scaled so that each layer's results have a standard deviation of 1. Without
 that, deep networks compute the same for all pixels up to rounding errors, and detectors choose among equal scores.
-Rows that the file has are not computed again. A child process exports each model, within a limit
-of processor time, so that other programs of a busy machine do not count.
+Rows that the file has are not computed again. A child process exports each model, within a limit of processor time, so
+that other programs of a busy machine do not count.
 """
 
 from __future__ import annotations
@@ -247,16 +247,9 @@ class _Tensors(torch.nn.Module):
         return tuple(leaf for leaf in pytree.tree_leaves(result) if isinstance(leaf, torch.Tensor))
 
 
-def _sort_stably() -> None:
-    """Makes torch.argsort stable. Otherwise PyTorch orders equal elements as its vectors are, and ONNX by index."""
-    if not isinstance(torch.argsort, functools.partial):
-        torch.argsort = functools.partial(torch.argsort, stable=True)
-
-
 def build(name: str) -> tuple[torch.nn.Module, torch.Tensor]:
     """Returns a model that returns a tuple of tensors, and its input."""
     _use_folders()
-    _sort_stably()
     package, task, kind = name.split("/")
     first: Exception | None = None
     for small in (True, False):
@@ -346,6 +339,8 @@ def outcome(name: str) -> tuple[str, str]:
 
 def _child(name: str, answers: Connection, limit: int) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1))
+    # By default, the order of equal elements depends on the instruction set in PyTorch; in ONNX it is that of indices.
+    torch.argsort = functools.partial(torch.argsort, stable=True)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the exporter prints
     os.dup2(1, 2)
     start = time.monotonic()
