@@ -168,6 +168,12 @@ class OnnxRun:
         self._session.run_with_iobinding(self._binding)
         return self._binding.get_outputs()
 
+    def save(self, folder: Path, name: str) -> None:
+        """Writes the model to NAME.onnx, and each input to NAME.INPUT.npy."""
+        (folder / f"{name}.onnx").write_bytes(self._model.SerializeToString())
+        for feed, array in self._feeds.items():
+            np.save(folder / f"{name}.{feed}.npy", np.ascontiguousarray(array))
+
     def in_half(self, dtype: np.dtype, kept: Sequence[str] = ()) -> OnnxRun:
         """Returns the same model with its float inputs rounded to `dtype`, except for those in `kept`."""
         floats = {name for name, array in self._feeds.items() if array.dtype == np.float32 and name not in kept}

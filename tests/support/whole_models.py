@@ -150,7 +150,7 @@ def _complete(config: Any, task: str) -> None:
             config.head_config._init_scale_final_input_size(image_size=config.image_size, patch_size=config.patch_size)
         case "timm_backbone":
             config.backbone = "resnet18"
-        case "videomt":
+        case "eomt_dinov3" | "videomt":
             config.image_size = 160
         case "vitmatte":
             config.hidden_size = config.backbone_config.hidden_size
