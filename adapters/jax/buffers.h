@@ -18,6 +18,7 @@ class BufferView {
   int32_t type() const;
   int32_t rank() const;
   const int64_t* shape() const { return buffer_.dims; }
+  /// Requires that polyop has the element type.
   int64_t bytes() const;
 
  private:

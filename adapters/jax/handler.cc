@@ -97,7 +97,7 @@ class Inputs {
       if (argument == args.size) return InvalidArgument("expected an argument for each input, got ", args.size);
       const BufferView view(args.args[argument++]);
       tensor = {view.data(), view.type(), view.rank(), view.shape()};
-      if (letter == 'h' && device != nullptr) {
+      if (letter == 'h' && device != nullptr && view.type() >= 0) {  // others are an error of the call
         std::vector<char>& values = values_.emplace_back(static_cast<size_t>(view.bytes()));
         POLYOP_RETURN_IF_ERROR(ReadFrom(device, values.data(), view.data(), values.size()));
         tensor.data = values.data();

@@ -117,11 +117,13 @@ class Frame {
   XLA_FFI_ExecutionContext& context() { return context_; }
   // Passes the number of rows of all inputs as a tensor.
   void CutTo(double rows) { rows_ = HostTensor::Of<int64_t>({}, {rows}); }
+  // Passes integers of 64 bits as complex numbers, which polyop lacks.
+  void MakeIntsComplex() { of_ints_ = XLA_FFI_DataType_C64; }
 
  private:
   XLA_FFI_Buffer* AddBuffer(DType dtype, const Shape& shape, void* data) {
     std::vector<int64_t>& dims = shapes_.emplace_back(shape.begin(), shape.end());
-    XLA_FFI_DataType type = TypeOf(dtype);
+    XLA_FFI_DataType type = dtype == DType::kI64 ? of_ints_ : TypeOf(dtype);
     if (halves_ && dtype == DType::kI64) {
       type = XLA_FFI_DataType_U32;
       dims.push_back(2);
@@ -237,6 +239,7 @@ class Frame {
   const RandomCall& call_;
   const Op& op_;
   const bool on_gpu_, halves_;
+  XLA_FFI_DataType of_ints_ = XLA_FFI_DataType_S64;
   TestGpu gpu_;
   XLA_FFI_Api api_ = FakeApi();
   XLA_FFI_ExecutionContext context_;
@@ -329,6 +332,16 @@ TEST(JaxHandlerErrors, OutOfDeviceMemory) {
   frame.context().out_of_memory = true;
   std::vector<HostTensor> outputs;
   EXPECT_NE(frame.Run(&outputs).find("out of device memory"), std::string::npos);
+}
+
+TEST(JaxHandlerErrors, AnElementTypeThatPolyopLacks) {
+  const RandomCall call = AnyCall("cubic_resize");  // its sizes are on the host, also for a kernel on a GPU
+  for (const bool on_gpu : {false, true}) {
+    Frame frame(call, on_gpu, false);
+    frame.MakeIntsComplex();
+    std::vector<HostTensor> outputs;
+    EXPECT_NE(frame.Run(&outputs).find("type"), std::string::npos);
+  }
 }
 
 }  // namespace
