@@ -138,7 +138,7 @@ std::string Call(const Operator& op, et::EValue** stack) {
   if (!status.ok()) return Concat(op.registered_name, ": ", status.message());
   Attributes attributes;
   for (const std::string& name : op.attributes) attributes.Add(name, **stack++);
-  const polyop_outputs outputs = {stack, Allocate};
+  const polyop_outputs outputs = {static_cast<void*>(stack), Allocate};
   const polyop_threads threads = {nullptr, Run};
   const char* const error = polyop_call(op.name.c_str(), static_cast<int32_t>(inputs.tensors().size()),
                                         inputs.tensors().data(), static_cast<int32_t>(attributes.attributes().size()),

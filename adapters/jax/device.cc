@@ -1,6 +1,7 @@
 #include "adapters/jax/device.h"
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "adapters/jax/errors.h"
@@ -37,8 +38,9 @@ void* Device::Allocate(void* self, size_t bytes) {
       XLA_FFI_DeviceMemory_Allocate_Args_STRUCT_SIZE, nullptr, device.frame_.ctx, size, kXlaAlignment, nullptr};
   if (!TakeError(device.frame_, device.frame_.api->XLA_FFI_DeviceMemory_Allocate(&args)).empty()) return nullptr;
   device.blocks_.push_back({args.data, size});
-  const uintptr_t begin = reinterpret_cast<uintptr_t>(args.data) + CudaContext::kAlignment - 1;
-  return reinterpret_cast<void*>(begin / CudaContext::kAlignment * CudaContext::kAlignment);
+  void* begin = args.data;
+  size_t space = size;
+  return std::align(CudaContext::kAlignment, bytes, begin, space);
 }
 
 void* Device::AllocateFound(void* self, int32_t output, int32_t type, int32_t rank, const int64_t* shape,
