@@ -187,6 +187,9 @@ HWY_INLINE L Sin(L x) {
 
 #include "families/special/unary.h"
 
+// After it, whose constants it uses:
+#include "families/special/polynomials.h"
+
 }  // namespace special
 }  // namespace
 }  // namespace HWY_NAMESPACE

@@ -26,4 +26,7 @@ POLYOP_HD inline void SinCos(double x, double& sine, double& cosine) {
 
 #include "families/special/unary.h"
 
+// After it, whose constants it uses:
+#include "families/special/polynomials.h"
+
 }  // namespace polyop::special

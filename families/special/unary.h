@@ -441,3 +441,23 @@ POLYOP_HD R Mish(R x) {
   const R power = Exp(Select(x < R(40), x, R(40))), n = power * (power + R(2));
   return x * (n / (n + R(2)));
 }
+
+/// Returns -x log(x), and 0 for 0.
+template <class R>
+POLYOP_HD R Entropy(R x) {
+  const auto positive = x > R(0), infinite = x == R(kInfinity);
+  const R product = -x * Log(Select(infinite, R(2), Select(positive, x, R(1))));
+  return Select(positive, product, Select(x == R(0), R(0), Select(x < R(0), R(-kInfinity), x)));
+}
+
+/// Returns log(x / (1 - x)), exact near 1/2 too.
+template <class R>
+POLYOP_HD R Logit(R x) {
+  const R half = R(0.5), inside = Select(x > R(0), Select(x < R(1), x, half), half), rest = R(1) - inside;
+  const auto near = Abs(inside - half) < R(0.25);
+  const R excess = (inside + inside - R(1)) / rest, sum = R(1) + excess;  // x / (1 - x) is 1 + excess
+  const R log = Log(Select(near, sum, inside / rest));
+  const R exact = Select(sum == R(1), excess, log * excess / (sum - R(1)));
+  const R limit = Select(x == R(1), R(kInfinity), Select(x == R(0), R(-kInfinity), NotANumber<R>()));
+  return Select(x > R(0), Select(x < R(1), Select(near, exact, log), limit), limit);
+}

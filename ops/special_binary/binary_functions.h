@@ -134,26 +134,6 @@ POLYOP_HD inline double Zeta(double s, double q) {
   return ZetaAbove(s, fraction) + (std::fmod(s, 2) == 0 ? below : -below);
 }
 
-/// The polynomial of degree n by its recurrence. Requires: n <= 1024.
-POLYOP_HD inline double OrthogonalPolynomial(SpecialBinary::Function function, double x, int n) {
-  using enum SpecialBinary::Function;
-  double before = 1, here = function == kHermiteH ? 2 * x : function == kLaguerre ? 1 - x : x;
-  if (n <= 0) return n == 0 ? 1 : 0;
-  for (int k = 1; k < n; ++k) {
-    double next = 0;
-    if (function == kHermiteH) {
-      next = 2 * (x * here - k * before);
-    } else if (function == kHermiteHe) {
-      next = x * here - k * before;
-    } else {
-      next = ((function == kLaguerre ? 2 * k + 1 - x : (2 * k + 1) * x) * here - k * before) / (k + 1);
-    }
-    before = here;
-    here = next;
-  }
-  return here;
-}
-
 /// Returns the length of (a, b) without overflow.
 POLYOP_HD inline double Length(double a, double b) {
   if (std::isinf(a) || std::isinf(b)) return kInfinity;
@@ -169,15 +149,35 @@ POLYOP_HD inline double LogOfSum(double a, double b) {
   return std::fmax(a, b) + std::log1p(std::exp(-std::fabs(a - b)));
 }
 
+/// The largest degrees of polynomials.
+constexpr double kMaxHermiteDegree = 512, kMaxDegree = 1024, kMaxChebyshevDegree = 0x1p53;
+
 /// Computes the special function that the attribute names.
 POLYOP_HD inline double Series(SpecialBinary::Function function, double a, double b) {
   using enum SpecialBinary::Function;
   if (function == kIgamma || function == kIgammac) return Igamma(a, b, function == kIgammac);
   if (function == kZeta) return Zeta(a, b);
   const bool hermite = function == kHermiteH || function == kHermiteHe;
-  const double limit = hermite ? 512 : 1024;
-  if (!(b < limit + 1) || std::isnan(a)) return NAN;
-  return OrthogonalPolynomial(function, a, b < 0 ? (b > -1 ? 0 : -1) : static_cast<int>(b));
+  const double degree = std::trunc(b);
+  if (!(degree <= (hermite ? kMaxHermiteDegree : kMaxDegree)) || std::isnan(a)) return NAN;
+  switch (function) {
+    case kHermiteH: return ByRecurrence<HermiteHTerms>(a, degree);
+    case kHermiteHe: return ByRecurrence<HermiteHeTerms>(a, degree);
+    case kLaguerre: return ByRecurrence<LaguerreTerms>(a, degree);
+    default: return ByRecurrence<LegendreTerms>(a, degree);
+  }
+}
+
+/// Returns one of Chebyshev's polynomials.
+POLYOP_HD inline double ChebyshevOf(int64_t variant, double a, double b) {
+  const double degree = std::trunc(b);
+  if (!(degree <= kMaxChebyshevDegree) || std::isnan(a)) return NAN;
+  switch (variant) {
+    case SpecialBinary::kChebyshevT: return ChebyshevPolynomial<Chebyshev::kT>(a, degree);
+    case SpecialBinary::kChebyshevU: return ChebyshevPolynomial<Chebyshev::kU>(a, degree);
+    case SpecialBinary::kChebyshevV: return ChebyshevPolynomial<Chebyshev::kV>(a, degree);
+    default: return ChebyshevPolynomial<Chebyshev::kW>(a, degree);
+  }
 }
 
 /// Computes the function that the attribute names.
@@ -192,7 +192,9 @@ POLYOP_HD T Binary(const SpecialBinary& op, T a, T b) {
     case SpecialBinary::kCopysign: return std::copysign(a, b);
     case SpecialBinary::kLogaddexp: return static_cast<T>(LogOfSum(a, b));
     case SpecialBinary::kXlogy: return a == 0 && !std::isnan(b) ? T{0} : static_cast<T>(a * std::log(b));
-    default: return std::fmod(a, b);
+    case SpecialBinary::kAtan2: return std::atan2(a, b);
+    case SpecialBinary::kFmod: return std::fmod(a, b);
+    default: return static_cast<T>(ChebyshevOf(op.variant, static_cast<double>(a), static_cast<double>(b)));
   }
 }
 

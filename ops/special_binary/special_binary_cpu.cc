@@ -137,6 +137,16 @@ struct ProductWithLog {
   }
 };
 
+struct AngleOf {
+  template <class V>
+  HWY_INLINE V operator()(V a, V b) const {
+    const hn::DFromV<V> d;
+    const auto zero = hn::Zero(d), pi = hn::Set(d, static_cast<hn::TFromD<decltype(d)>>(3.14159265358979323846));
+    const auto along = hn::CopySign(hn::IfNegativeThenElse(b, pi, zero), a);  // Highway takes b = -0 for 0
+    return hn::IfThenElse(hn::AndNot(hn::IsNaN(b), hn::Eq(a, zero)), along, hn::Atan2(d, a, b));
+  }
+};
+
 template <class F, class T>
 void ComputeVectors(const T* a, const T* b, int64_t count, T* y) {
   const hn::ScalableTag<T> d;
@@ -237,6 +247,42 @@ void ComputeIgamma(const float* a, const float* x, int64_t count, float* y) {
   }
 }
 
+template <class Terms>
+struct RecurrenceOf {
+  HWY_INLINE special::L operator()(special::L x, special::L degree) const {
+    return special::ByRecurrence<Terms>(x, degree);
+  }
+};
+
+template <special::Chebyshev kKind>
+struct ChebyshevOf {
+  HWY_INLINE special::L operator()(special::L x, special::L degree) const {
+    return special::ChebyshevPolynomial<kKind>(x, degree);
+  }
+};
+
+// Computes polynomials of degrees up to the limit, in double precision.
+template <class F, int64_t kMax, class T>
+HWY_NOINLINE void ComputePolynomials(const T* a, const T* b, int64_t count, T* y) {
+  using special::L;
+  const F function;
+  const int64_t lanes = L::Count();
+  HWY_ALIGN double arguments[L::kMaxCount] = {};
+  HWY_ALIGN double degrees[L::kMaxCount] = {};
+  for (int64_t i = 0; i < count; i += lanes) {
+    const int64_t here = std::min(lanes, count - i);
+    for (int64_t k = 0; k < here; ++k) {
+      arguments[k] = static_cast<double>(a[i + k]);
+      degrees[k] = static_cast<double>(b[i + k]);
+    }
+    const L x = L::Load(arguments), given = L::Load(degrees), size = special::Floor(special::Abs(given));
+    const L degree = special::CopySign(size, given), limit(static_cast<double>(kMax)), nan(NAN);
+    const L result = function(x, special::Select(degree <= limit, degree, L(0)));
+    special::Select(degree <= limit, special::Select(x == x, result, nan), nan).Store(arguments);
+    for (int64_t k = 0; k < here; ++k) y[i + k] = static_cast<T>(arguments[k]);
+  }
+}
+
 template <class T>
 using Computes = void (*)(const T*, const T*, int64_t, T*);
 
@@ -247,15 +293,41 @@ Computes<T> InVectors(const SpecialBinary& op) {
     if (op.function == SpecialBinary::Function::kIgamma) return ComputeIgamma<false>;
     if (op.function == SpecialBinary::Function::kIgammac) return ComputeIgamma<true>;
   }
-  if (op.function != SpecialBinary::Function::kElementary) return nullptr;
+  constexpr auto kHermite = static_cast<int64_t>(polyop::special::kMaxHermiteDegree);
+  constexpr auto kDegree = static_cast<int64_t>(polyop::special::kMaxDegree);
+  constexpr auto kChebyshev = static_cast<int64_t>(polyop::special::kMaxChebyshevDegree);
+  using enum special::Chebyshev;
+  switch (op.function) {
+    case SpecialBinary::Function::kHermiteH:
+      return ComputePolynomials<RecurrenceOf<special::HermiteHTerms>, kHermite, T>;
+    case SpecialBinary::Function::kHermiteHe:
+      return ComputePolynomials<RecurrenceOf<special::HermiteHeTerms>, kHermite, T>;
+    case SpecialBinary::Function::kLaguerre:
+      return ComputePolynomials<RecurrenceOf<special::LaguerreTerms>, kDegree, T>;
+    case SpecialBinary::Function::kLegendre:
+      return ComputePolynomials<RecurrenceOf<special::LegendreTerms>, kDegree, T>;
+    case SpecialBinary::Function::kElementary: break;
+    default: return nullptr;
+  }
   switch (op.variant) {
     case SpecialBinary::kHypot: return ComputeVectors<LengthOf, T>;
     case SpecialBinary::kNextafter: return ComputeVectors<NextAfter, T>;
     case SpecialBinary::kCopysign: return ComputeVectors<SignOf, T>;
+    case SpecialBinary::kFmod: return ComputeVectors<Remainder, T>;
     case SpecialBinary::kLogaddexp: return ComputeVectors<LogOfSumOf, T>;
     case SpecialBinary::kXlogy: return ComputeVectors<ProductWithLog, T>;
-    default: return ComputeVectors<Remainder, T>;
+    case SpecialBinary::kAtan2: return ComputeVectors<AngleOf, T>;
+    case SpecialBinary::kChebyshevT: return ComputePolynomials<ChebyshevOf<kT>, kChebyshev, T>;
+    case SpecialBinary::kChebyshevU: return ComputePolynomials<ChebyshevOf<kU>, kChebyshev, T>;
+    case SpecialBinary::kChebyshevV: return ComputePolynomials<ChebyshevOf<kV>, kChebyshev, T>;
+    default: return ComputePolynomials<ChebyshevOf<kW>, kChebyshev, T>;
   }
+}
+
+// Returns the time of a pair, about.
+double NanosecondsOf(const SpecialBinary& op) {
+  const bool elementary = op.function == SpecialBinary::Function::kElementary;
+  return elementary && op.variant < SpecialBinary::kChebyshevT ? 1 : elementary ? 10 : 100;
 }
 
 template <class T>
@@ -264,8 +336,7 @@ Status SpecialBinaryCpu(const SpecialBinary& op, const Context& context, Tensor<
   const T *const first = a.data(), *const second = b.data();
   T* const to = y.data();
   const Computes<T> vectors = InVectors<T>(op);
-  const bool is_series = op.function != SpecialBinary::Function::kElementary;
-  context.ParallelFor(y.size(), GrainFor(is_series ? 100 : 1), [&](int64_t begin, int64_t end) {
+  context.ParallelFor(y.size(), GrainFor(NanosecondsOf(op)), [&](int64_t begin, int64_t end) {
     if (vectors != nullptr) return vectors(first + begin, second + begin, end - begin, to + begin);
     ComputeOneByOne(op, first + begin, second + begin, end - begin, to + begin);
   });

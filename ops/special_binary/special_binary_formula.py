@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from polyop._aten import elementary
+from polyop._aten import elementary, special
 from polyop.formulas import Call, NoBodyError
 
 _SERIES = {
@@ -19,7 +19,8 @@ _SERIES = {
 }
 _ELEMENTARY = (
     elementary.hypot_formula, elementary.nextafter_formula, elementary.copysign_formula, torch.fmod,
-    elementary.logaddexp_formula, elementary.xlogy_formula,
+    elementary.logaddexp_formula, elementary.xlogy_formula, elementary.atan2_formula,
+    *(special.chebyshev_formula(kind) for kind in "tuvw"),
 )  # fmt: skip
 
 

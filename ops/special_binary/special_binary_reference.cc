@@ -153,6 +153,40 @@ double RefProductWithLog(double a, double b) {
   return a == 0 ? 0 : a * std::log(b);
 }
 
+// Chebyshev's polynomials as functions of an angle whose cosine, or hyperbolic cosine, is |x|.
+double RefChebyshev(int64_t variant, double x, double degree) {
+  if (std::isnan(x) || !(degree <= 0x1p53)) return NAN;
+  if (degree < 0) return 0;
+  if (degree == 0) return 1;
+  const bool odd = std::fmod(degree, 2) == 1;
+  if (std::isinf(x)) return odd && x < 0 ? -kBinaryInfinity : kBinaryInfinity;
+  // V and W are each other's mirror images.
+  const auto mirrored = variant == SpecialBinary::kChebyshevV   ? SpecialBinary::kChebyshevW
+                        : variant == SpecialBinary::kChebyshevW ? SpecialBinary::kChebyshevV
+                                                                : static_cast<SpecialBinary::Variant>(variant);
+  const int64_t kind = x < 0 ? mirrored : variant;
+  const auto n = static_cast<long double>(degree), size = std::fabs(static_cast<long double>(x));
+  const bool grows = size > 1;
+  // The angle of x near 1 has no digits in its cosine.
+  const long double angle = 2 * (grows ? std::asinh(std::sqrt((size - 1) / 2)) : std::asin(std::sqrt((1 - size) / 2)));
+  const auto cosine = [=](long double t) { return grows ? std::cosh(t) : std::cos(t); };
+  const auto ratio = [=](long double factor, long double divisor) {
+    if (angle == 0) return factor / divisor;
+    const long double above = factor * angle, below = divisor * angle;
+    // Both may overflow although their ratio does not.
+    if (grows && above > 11000) return std::exp(above - below) * (below > 11000 ? 1 : 1 / (1 - std::exp(-2 * below)));
+    return grows ? std::sinh(above) / std::sinh(below) : std::sin(above) / std::sin(below);
+  };
+  long double result = 0;
+  switch (kind) {
+    case SpecialBinary::kChebyshevT: result = cosine(n * angle); break;
+    case SpecialBinary::kChebyshevU: result = ratio(n + 1, 1); break;
+    case SpecialBinary::kChebyshevV: result = cosine((n + 0.5L) * angle) / cosine(angle / 2); break;
+    default: result = ratio(n + 0.5L, 0.5L);
+  }
+  return static_cast<double>(odd && x < 0 ? -result : result);
+}
+
 template <class T>
 Status SpecialBinaryReference(const SpecialBinary& op, const Context&, Tensor<const T, kAnyRank> a,
                               Tensor<const T, kAnyRank> b, Tensor<T, kAnyRank> y) {
@@ -164,7 +198,9 @@ Status SpecialBinaryReference(const SpecialBinary& op, const Context&, Tensor<co
       case SpecialBinary::kCopysign: return std::signbit(first) == std::signbit(second) ? first : -first;
       case SpecialBinary::kLogaddexp: return static_cast<T>(RefLogOfSum(first, second));
       case SpecialBinary::kXlogy: return static_cast<T>(RefProductWithLog(first, second));
-      default: return static_cast<T>(RefRemainder(first, second));
+      case SpecialBinary::kFmod: return static_cast<T>(RefRemainder(first, second));
+      case SpecialBinary::kAtan2: return static_cast<T>(std::atan2(double{first}, double{second}));
+      default: return static_cast<T>(RefChebyshev(op.variant, first, std::trunc(double{second})));
     }
   };
   for (int64_t i = 0; i < y.size(); ++i) {

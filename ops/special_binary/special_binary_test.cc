@@ -15,7 +15,10 @@ HostTensor F64(const std::vector<double>& values) {
 }
 
 constexpr int64_t kVariants[] = {SpecialBinary::kHypot, SpecialBinary::kNextafter, SpecialBinary::kCopysign,
-                                 SpecialBinary::kFmod,  SpecialBinary::kLogaddexp, SpecialBinary::kXlogy};
+                                 SpecialBinary::kFmod,  SpecialBinary::kLogaddexp, SpecialBinary::kXlogy,
+                                 SpecialBinary::kAtan2};
+constexpr int64_t kChebyshevs[] = {SpecialBinary::kChebyshevT, SpecialBinary::kChebyshevU, SpecialBinary::kChebyshevV,
+                                   SpecialBinary::kChebyshevW};
 
 SpecialBinary Elementary(int64_t variant) { return {.function = Function::kElementary, .variant = variant}; }
 
@@ -70,6 +73,27 @@ TEST_P(SpecialBinaryTest, Polynomials) {
   for (const Function function :
        {Function::kHermiteH, Function::kHermiteHe, Function::kLaguerre, Function::kLegendre}) {
     ExpectMatchesReference(SpecialBinary{.function = function}, {x, n}, tolerance());
+  }
+}
+
+TEST_P(SpecialBinaryTest, ChebyshevPolynomials) {
+  std::mt19937 rng(7);
+  HostTensor x = HostTensor::Uniform(GetParam(), {331}, rng, -1.2, 1.2);
+  HostTensor n = x, large = x;
+  const std::vector<double> ends = {1, -1, 0, -0.0, 1 + 1e-6, -1 - 1e-6, 1 - 1e-6, -1 + 1e-6, 30, -30, 1e30, -1e30};
+  for (int64_t i = 0; i < n.size(); ++i) {
+    n.set(i, static_cast<double>(i % 20) - 2 + (i % 3) * 0.3);
+    large.set(i, i % 2 == 0 ? 1000 + i : 100000 + 7 * i);
+  }
+  for (const int64_t variant : kChebyshevs) {
+    ExpectMatchesReference(Elementary(variant), {x, n}, tolerance());
+    for (size_t i = 0; i < ends.size(); ++i) {
+      HostTensor other = HostTensor::Full(GetParam(), {331}, ends[i]);
+      ExpectMatchesReference(Elementary(variant), {other, n}, tolerance());
+    }
+    if (GetParam() == DType::kF64) {  // an error in x counts as much as the square of the degree
+      ExpectMatchesReference(Elementary(variant), {x, large}, Tolerance{1e-8, 1e-8});
+    }
   }
 }
 
@@ -164,6 +188,13 @@ void ExpectExactLimits(DType dtype) {
       EXPECT_TRUE(same && (std::isnan(got) || std::signbit(got) == std::signbit(expected)))
           << x << ", " << y << ": expected " << expected << ", got " << got;
     }
+    ExpectMatchesReference(Elementary(variant), {of(a), of(b)}, Tolerance{1e-6, 1e-6});
+    for (size_t i = 0; variant == SpecialBinary::kAtan2 && i < a.size(); ++i) {  // also the sign of 0
+      const double got = out[0].at(static_cast<int64_t>(i)), expected = std::atan2(a[i], b[i]);
+      EXPECT_TRUE(std::isnan(expected) || std::signbit(got) == std::signbit(expected)) << a[i] << ", " << b[i];
+    }
+  }
+  for (const int64_t variant : kChebyshevs) {
     ExpectMatchesReference(Elementary(variant), {of(a), of(b)}, Tolerance{1e-6, 1e-6});
   }
 }

@@ -43,7 +43,9 @@ auto WithUnaryFunction(int code, const Body& body) {
     case 58: return body(UnaryFunction<58>());
     case 59: return body(UnaryFunction<59>());
     case 60: return body(UnaryFunction<60>());
-    default: return body(UnaryFunction<61>());
+    case 61: return body(UnaryFunction<61>());
+    case 62: return body(UnaryFunction<62>());
+    default: return body(UnaryFunction<63>());
   }
 }
 
@@ -107,8 +109,12 @@ auto WithUnaryFunction(int code, const Body& body) {
       return special::Atanh(x);                    \
     } else if constexpr (kCode == 60) {            \
       return special::Softplus(x);                 \
-    } else {                                       \
+    } else if constexpr (kCode == 61) {            \
       return special::Mish(x);                     \
+    } else if constexpr (kCode == 62) {            \
+      return special::Entropy(x);                  \
+    } else {                                       \
+      return special::Logit(x);                    \
     }                                              \
   }
 

@@ -20,9 +20,10 @@ struct SpecialUnary {
            R"(the function, with its variants 0, 1, …: erf: erf, erfc, erfcx, log_ndtr, erfinv, ndtri; gamma: lgamma,
            digamma, trigamma; bessel_i: i0, i1, i0e, i1e; bessel_k: modified_bessel_k0, modified_bessel_k1,
            scaled_modified_bessel_k0, scaled_modified_bessel_k1; bessel_j: bessel_j0, bessel_j1, spherical_bessel_j0;
-           bessel_y: bessel_y0, bessel_y1; airy: airy_ai; elementary: tan, sinh, cosh, atanh, softplus, mish)")
+           bessel_y: bessel_y0, bessel_y1; airy: airy_ai; elementary: tan, sinh, cosh, atanh, softplus, mish,
+           entr, logit)")
           .OneOf("erf", "gamma", "bessel_i", "bessel_k", "bessel_j", "bessel_y", "airy", "elementary"),
-      Attr("variant", &SpecialUnary::variant, "which variant of the function").Between(0, 5),
+      Attr("variant", &SpecialUnary::variant, "which variant of the function").Between(0, 7),
   };
   static constexpr Doc kDoc = {
       .summary = "Computes a special function of each element, such as a Bessel function, or an elementary one.",
@@ -35,7 +36,7 @@ struct SpecialUnary {
   };
 
   Status CheckInputs(std::span<const AnyTensor>) const {
-    constexpr std::array<int64_t, 8> kVariants = {6, 3, 4, 4, 3, 2, 1, 6};
+    constexpr std::array<int64_t, 8> kVariants = {6, 3, 4, 4, 3, 2, 1, 8};
     const int64_t count = kVariants[static_cast<size_t>(function)];
     if (variant < count) return Status::Ok();
     return InvalidArgument("attribute 'variant': expected less than ", count, " for this function, got ", variant);

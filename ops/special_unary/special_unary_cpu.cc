@@ -148,6 +148,8 @@ ComputeFloats SinglePrecision(int code) {
     case 59: return ComputeInFloat<59>;
     case 60: return ComputeInFloat<60>;
     case 61: return ComputeInFloat<61>;
+    case 62: return ComputeInFloat<62>;
+    case 63: return ComputeInFloat<63>;
     default: return nullptr;
   }
 }

@@ -213,7 +213,9 @@ double RefElementary(int64_t variant, double x) {
     case 2: return std::cosh(x);
     case 3: return std::atanh(x);
     case 4: return softplus;
-    default: return x * std::tanh(softplus);
+    case 5: return x * std::tanh(softplus);
+    case 6: return x == 0 ? 0 : x < 0 || std::isinf(x) ? -kUnaryInfinity : -x * std::log(x);
+    default: return std::fabs(x - 0.5) < 0.25 ? std::log1p((2 * x - 1) / (1 - x)) : std::log(x / (1 - x));
   }
 }
 

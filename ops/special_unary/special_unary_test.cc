@@ -27,7 +27,8 @@ const std::vector<Variant>& Variants() {
       {Function::kBesselJ, 1, -90, 90},    {Function::kBesselJ, 2, -90, 90},    {Function::kBesselY, 0, 0, 90},
       {Function::kBesselY, 1, 0, 90},      {Function::kAiry, 0, -40, 12},       {Function::kElementary, 0, -1.5, 1.5},
       {Function::kElementary, 1, -20, 20}, {Function::kElementary, 2, -20, 20}, {Function::kElementary, 3, -1, 1},
-      {Function::kElementary, 4, -60, 60}, {Function::kElementary, 5, -60, 60},
+      {Function::kElementary, 4, -60, 60}, {Function::kElementary, 5, -60, 60}, {Function::kElementary, 6, 0, 30},
+      {Function::kElementary, 7, 0, 1},
   };
   return variants;
 }
@@ -99,11 +100,12 @@ TEST(SpecialUnary, ElementaryFunctionsOfTinyAndLargeNumbers) {
   EXPECT_NEAR(ratio(Function::kElementary, 4, 1000, 1000), 1, 1e-15);
   EXPECT_NEAR(ratio(Function::kElementary, 5, 1000, 1000), 1, 1e-15);
   EXPECT_NEAR(ratio(Function::kElementary, 5, -30, -30 * std::tanh(std::log1p(std::exp(-30)))), 1, 1e-13);
-  for (const int64_t variant : {1, 2, 3, 4, 5}) {  // of float, by separate code
+  for (const int64_t variant : {1, 2, 3, 4, 5, 6, 7}) {  // of float, by separate code
+    const bool in_unit = variant == 3 || variant == 7;
     HostTensor y = HostTensor::Full(DType::kF32, {4000}, 0);
     for (int64_t i = 0; i < y.size(); ++i) {
-      const double size = std::exp2(static_cast<double>(i / 2 % 1000) / 25 - (variant == 3 ? 40 : 33.6));
-      y.set(i, i % 2 == 0 ? size : -size);
+      const double size = std::exp2(static_cast<double>(i / 2 % 1000) / 25 - (in_unit ? 40 : 33.6));
+      y.set(i, i % 2 == 0 ? size : variant == 7 ? 1 - size : -size);
     }
     ExpectMatchesReference(SpecialUnary{.function = Function::kElementary, .variant = variant}, {y},
                            Tolerance{1e-6, 1e-37});

@@ -54,3 +54,35 @@ def test_remainders(dtype: type, tmp_path: Path) -> None:
     after, report = optimized(path, [{"a": a, "b": b}])
     assert report.replaced[PATTERN] == 1, str(report)
     assert nodes(after) == {"polyop::SpecialBinary": 1}
+
+
+class Logit(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.logit(x, 1e-5) + x
+
+
+def test_logit(tmp_path: Path) -> None:
+    x = torch.rand(3, 40, 50, generator=torch.Generator().manual_seed(0))
+    path = tmp_path / "before.onnx"
+    torch.onnx.export(Logit().eval(), (x,), path, dynamo=True, verbose=False)
+    after, report = optimized(path, [{"x": x}])
+    assert report.replaced[PATTERN] == 1, str(report)
+    assert nodes(after)["polyop::SpecialUnary"] == 1
+    assert not {"Log", "Div", "Sub"} & set(nodes(after))
+
+
+@pytest.mark.parametrize("changed", ["one", "numerator"])
+def test_other_logarithms_of_quotients_are_kept(changed: str, tmp_path: Path) -> None:
+    infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, (3000,)) for name in "xyz"]
+    one = helper.make_tensor("one", TensorProto.FLOAT, [], [2 if changed == "one" else 1])
+    graph = helper.make_graph(
+        [
+            helper.make_node("Sub", ["one", "x"], ["rest"]),
+            helper.make_node("Div", ["y" if changed == "numerator" else "x", "rest"], ["ratio"]),
+            helper.make_node("Log", ["ratio"], ["z"]),
+        ],
+        "g", infos[:2], infos[2:], [one],
+    )  # fmt: skip
+    path = tmp_path / "before.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8), path)
+    assert optimize(path, tmp_path / "after.onnx").replaced[PATTERN] == 0

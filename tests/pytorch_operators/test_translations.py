@@ -95,6 +95,8 @@ CORRECTED: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "logsigmoid": (F.logsigmoid, (t([100.0, -100, 0]),)),
     "signbit of -0": (torch.signbit, (t([-0.0, 0, -1, 1]),)),
     "xlogy": (torch.xlogy, (t([0.0, 0, 0, 2]), t([INF, NAN, 0, 3]))),
+    "atan2": (
+        torch.atan2, (t([0.0, -0.0, 0, -0.0, INF, -INF, 1, NAN, 2]), t([-1.0, -1, -0.0, 0, -INF, INF, NAN, 1, -INF]))),
 }  # fmt: skip
 
 
@@ -125,6 +127,22 @@ EDGES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "gcd int8": (torch.gcd, (t([-128, 96, 5], dtype=torch.int8), t([-128, -12, 0], dtype=torch.int8))),
     "lcm": (torch.lcm, (t([0, 0, 12, -35]), t([-6, 0, 18, 14]))),
     "lcm int16": (torch.lcm, (t([300, 7, 0], dtype=torch.int16), t([-401, 7, 0], dtype=torch.int16))),
+    "atan2 of rows, of types": (
+        lambda x, y: (torch.atan2(x, y), torch.atan2(x.half(), y.half()), torch.atan2(x.double(), y.double())),
+        (_random(7, 1), _random(13) * 9)),
+    "angle of complex numbers": (lambda x: _complex(x).angle(), (t([-1.0, 0, 2, -0.0, 0, 0]),)),
+    "chebyshev polynomials": (
+        lambda x, n: [getattr(torch.special, f"{prefix}chebyshev_polynomial_{kind}")(x, n)
+                      for kind in "tuvw" for prefix in ("", "shifted_")],
+        (t([[0.3, -0.7, 1, -1, 0, 1.5, -1.25, 0.999]]).double(), t([[0.0], [1], [2], [7], [30], [-2]]).double())),
+    "chebyshev polynomials of numbers, and of float": (
+        lambda x, n: [torch.special.chebyshev_polynomial_t(x, 5), torch.special.chebyshev_polynomial_u(0.4, n),
+                      torch.special.chebyshev_polynomial_t(x.half(), n)],
+        (t([[0.3, -0.7, 1, -1, 0, 1.5]]), t([[0.0], [1], [2], [5]]))),
+    "entr": (torch.special.entr, (t([0.0, -0.0, -1, 1, 0.5, 1e-40, INF, -INF, NAN]),)),
+    "entr of types": (
+        lambda x: (torch.special.entr(x.half()), torch.special.entr(x.double()), torch.special.entr(x.long())),
+        (t([0.0, 0.5, 2, -1]),)),
     "copysign": (torch.copysign, (t([1.0, -2, 3, 4, 5]), t([-0.0, 0, -1, -INF, INF]))),
     "mv": (torch.mv, (_random(5, 3), _random(3))),
     "eigvalsh": (torch.linalg.eigvalsh, (t([[2.0, 1], [1, 3]]),)),
@@ -408,7 +426,8 @@ STANDARD_FORMS = {
     ("bessel_j", 1): special.j1, ("bessel_j", 2): lambda x: np.sinc(x / np.pi), ("bessel_y", 0): special.y0, ("bessel_y", 1): special.y1,
     ("airy", 0): lambda x: special.airy(x)[0], ("elementary", 0): np.tan, ("elementary", 1): np.sinh,
     ("elementary", 2): np.cosh, ("elementary", 3): np.arctanh, ("elementary", 4): lambda x: np.logaddexp(0, x),
-    ("elementary", 5): lambda x: x * np.tanh(np.logaddexp(0, x)),
+    ("elementary", 5): lambda x: x * np.tanh(np.logaddexp(0, x)), ("elementary", 6): special.entr,
+    ("elementary", 7): special.logit,
 }  # fmt: skip
 
 

@@ -197,6 +197,8 @@ NODES = [
     *(Node("polyop::QR", [f(2, 4, 3)], [(F32, (2, 4, k)), (F32, (2, k, 3))], {"complete": k - 3}) for k in (3, 4)),
     *(Node("polyop::Gcd", [np.array([[0, 12, -35]], t), np.array([[-6, 18, 14]], t)], [(t, (1, 3))]) for t in (I32, I64)),
     Node("polyop::SpecialUnary", [f(2, 3)], [(F32, (2, 3))], {"function": "bessel_i", "variant": 3}),
+    *(Node("polyop::SpecialUnary", [np.array([[0, 0.1, 0.5], [0.6, 0.9, 1]], F32)], [(F32, (2, 3))],
+           {"function": "elementary", "variant": i}) for i in (6, 7)),
     Node("polyop::SpecialBinary", [f(2, 3), f(2, 3)], [(F32, (2, 3))], {"function": "igammac"}),
     Node("polyop::ScatterReduce", [f(3, 4), np.array([[2, 0, 2, -1], [0, 0, 1, 1]], I64), f(2, 4)], [(F32, (3, 4))],
          {"reduction": "max"}),
@@ -207,7 +209,7 @@ NODES = [
       for name, axis, exclusive, reverse in (("CumSum", 1, 0, 0), ("CumSum", -1, 1, 1), ("CumProd", 0, 0, 1), ("CumProd", 2, 1, 0))),
     Node("polyop::RandomDistribution", [np.array([1, 2], I64), f(2, 3)], [(F32, (2, 3))], {"distribution": "gamma"}),
     *(Node("polyop::SpecialBinary", [f(2, 3), f(2, 3) + 0.1], [(F32, (2, 3))], {"function": "elementary", "variant": i})
-      for i in range(6)),
+      for i in range(11)),
     Node("polyop::Softmax", [f(2, 3, 4)], [(F32, (2, 3, 4))], {"axis": 1}),
     Node("polyop::LogSoftmax", [f(2, 3, 4)], [(F32, (2, 3, 4))], {"axis": -2}),
     Node("polyop::Eig", [f(2, 4, 4)], [(F32, (2, 4, 2)), (F32, (2, 4, 4, 2))], {"vectors": 1}),

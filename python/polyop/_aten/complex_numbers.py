@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
-from polyop._aten.table import TRANSLATIONS, decomposes, overload
+from polyop._aten.table import TRANSLATIONS, WRONG, decomposes, overload
 
 _WHEN = "complex numbers"
 _REAL_TYPE = {torch.complex32: torch.float16, torch.complex64: torch.float32, torch.complex128: torch.float64}
@@ -209,6 +209,11 @@ def exp(self: Tensor) -> Any:
 def _angle(z: Tensor) -> Tensor:
     real, imaginary = _parts(z)
     return torch.atan2(imaginary, real)
+
+
+@decomposes("aten::angle", without=WRONG, when=f"{_WHEN} with infinite parts, NaN or 0", nodes=("special_binary",))
+def angle(self: Tensor) -> Any:
+    return _angle(self) if self.dtype.is_complex else NotImplemented
 
 
 @_adds("aten::log")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -42,11 +43,14 @@ def is_negative(x: Tensor) -> Tensor:
 # operators, whose names end in _formula.
 
 
-_VARIANTS = ("hypot", "nextafter", "copysign", "fmod", "logaddexp", "xlogy")
+_VARIANTS = (
+    "hypot", "nextafter", "copysign", "fmod", "logaddexp", "xlogy", "atan2", "chebyshev_t", "chebyshev_u",
+    "chebyshev_v", "chebyshev_w",
+)  # fmt: skip
 """In the order of special_binary's elementary functions."""
 
 
-def _by_node(name: str, self: Tensor, other: Tensor, dtype: torch.dtype) -> Any:
+def pair_by_node(name: str, self: Tensor, other: Tensor, dtype: torch.dtype) -> Any:
     node = dtype if dtype == torch.float64 else torch.float32
     self, other = torch.broadcast_tensors(self.to(node), other.to(node))
     variant = _VARIANTS.index(name)
@@ -78,7 +82,7 @@ def copysign_formula(self: Tensor, other: Tensor) -> Tensor:
 @decomposes("aten::copysign.Tensor", nodes=("special_binary",))
 def copysign(self: Tensor, other: Tensor) -> Any:
     dtype = torch.result_type(self, other)
-    return _by_node("copysign", self, other, dtype if dtype.is_floating_point else torch.get_default_dtype())
+    return pair_by_node("copysign", self, other, dtype if dtype.is_floating_point else torch.get_default_dtype())
 
 
 @decomposes("aten::copysign.Scalar")
@@ -104,7 +108,7 @@ def hypot_formula(self: Tensor, other: Tensor) -> Tensor:
 
 @decomposes("aten::hypot", nodes=("special_binary",))
 def hypot(self: Tensor, other: Tensor) -> Any:
-    return _by_node("hypot", self, other, torch.result_type(self, other))
+    return pair_by_node("hypot", self, other, torch.result_type(self, other))
 
 
 def power_of_two(exponent: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
@@ -169,7 +173,7 @@ def nextafter_formula(self: Tensor, other: Tensor) -> Tensor:
 @decomposes("aten::nextafter", nodes=("special_binary",))
 def nextafter(self: Tensor, other: Tensor) -> Any:
     dtype = torch.result_type(self, other)
-    return _by_node("nextafter", self, other, dtype) if dtype in (torch.float32, torch.float64) else NotImplemented
+    return pair_by_node("nextafter", self, other, dtype) if dtype in (torch.float32, torch.float64) else NotImplemented
 
 
 def _over_all(reduce: Callable[[Tensor], Tensor]) -> Callable[..., Any]:
@@ -207,10 +211,20 @@ def logaddexp_formula(self: Tensor, other: Tensor) -> Tensor:
     return torch.maximum(self, other) + torch.log1p(torch.exp(-distance))
 
 
+def atan2_formula(self: Tensor, other: Tensor) -> Tensor:
+    size, other_size = self.abs(), other.abs()
+    long, short = torch.maximum(size, other_size), torch.minimum(size, other_size)
+    ratio = torch.where((long == 0) | (short == long), (long != 0).to(long.dtype), short / long)  # also of infinities
+    angle = torch.atan(torch.where(long.isnan(), long, ratio))
+    angle = torch.where(size > other_size, math.pi / 2 - angle, angle)
+    angle = torch.where(is_negative(other), math.pi - angle, angle)
+    return torch.where(is_negative(self), -angle, angle)
+
+
 def _real_by_node(name: str) -> Callable[..., Any]:
     def call(self: Tensor, other: Tensor) -> Any:
         dtype = torch.result_type(self, other)
-        return _by_node(name, self, other, dtype) if dtype.is_floating_point else NotImplemented
+        return pair_by_node(name, self, other, dtype) if dtype.is_floating_point else NotImplemented
 
     return call
 
@@ -220,6 +234,11 @@ decomposes("aten::xlogy.Tensor", without=WRONG, when="0 and an infinity or NaN",
 )
 decomposes("aten::logaddexp", without=WRONG, when="exponentials that overflow or underflow", nodes=("special_binary",))(
     _real_by_node("logaddexp")
+)
+
+
+decomposes("aten::atan2", without=WRONG, when="0 and a negative number, infinities or NaN", nodes=("special_binary",))(
+    _real_by_node("atan2")
 )
 
 

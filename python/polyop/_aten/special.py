@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 
 from polyop._aten import special_coefficients as c
-from polyop._aten.table import WRONG, decomposes
+from polyop._aten.elementary import pair_by_node
+from polyop._aten.table import SLOW, WRONG, decomposes
 
 _LOG_PI = math.log(math.pi)
 # B(2 k) of Bernoulli's numbers, for Stirling's and Euler's series.
@@ -315,6 +316,16 @@ STANDARD["elementary", 2] = _in_double(lambda x: _half_of_exponentials(x, 1))
 STANDARD["elementary", 3] = _in_double(_atanh)
 STANDARD["elementary", 4] = _in_double(_softplus)
 STANDARD["elementary", 5] = _in_double(_mish)
+STANDARD["elementary", 7] = _in_double(lambda x: torch.log(x) - torch.log1p(-x))
+
+
+@_in_double
+def _entr(x: Tensor) -> Tensor:
+    product = torch.where(x == 0, torch.zeros_like(x), -x * torch.log(x))
+    return torch.where(x < 0, _filled(x, -torch.inf), product)
+
+
+_by_node("elementary", 6, _entr, "aten::special_entr", without=SLOW)
 
 
 # ---- Bessel functions ------------------------------------------------------------------------------
@@ -439,15 +450,20 @@ _by_node("bessel_j", 2, _spherical_j0, "aten::special_spherical_bessel_j0")
 
 
 def _chebyshev(kind: str, shifted: bool) -> Callable[..., Any]:
-    """Returns the polynomial of degree n as a function of an angle: x is its cosine, or its hyperbolic cosine."""
-
-    def call(x: Tensor, n: Tensor) -> Tensor:
+    def call(x: Tensor, n: Tensor) -> Any:
         dtype = torch.result_type(x, n)
         dtype = dtype if dtype.is_floating_point else torch.get_default_dtype()
         x, n = x.to(dtype), n.to(dtype)
-        x = 2 * x - 1 if shifted else x
+        return pair_by_node(f"chebyshev_{kind}", 2 * x - 1 if shifted else x, n, dtype)
+
+    return call
+
+
+def chebyshev_formula(kind: str) -> Callable[[Tensor, Tensor], Tensor]:
+    """Returns the polynomial of degree n as a function of an angle: x is its cosine, or its hyperbolic cosine."""
+
+    def call(x: Tensor, n: Tensor) -> Tensor:
         n = torch.trunc(n)
-        x, n = torch.broadcast_tensors(x, n)
         even = n - 2 * torch.floor(n / 2) == 0
         sign = torch.where(even | (x >= 0), torch.ones_like(x), -torch.ones_like(x))
         # V and W are each other's mirror images.
@@ -505,9 +521,9 @@ for _letter in "tuvw":
     for _prefix in ("", "shifted_"):
         _function = _chebyshev(_letter, bool(_prefix))
         _target = f"aten::special_{_prefix}chebyshev_polynomial_{_letter}"
-        decomposes(_target)(_function)
-        decomposes(f"{_target}.x_scalar")(_numbers(_function, True))
-        decomposes(f"{_target}.n_scalar")(_numbers(_function, False))
+        decomposes(_target, nodes=("special_binary",))(_function)
+        decomposes(f"{_target}.x_scalar", nodes=("special_binary",))(_numbers(_function, True))
+        decomposes(f"{_target}.n_scalar", nodes=("special_binary",))(_numbers(_function, False))
 _BY_RECURRENCE = {
     "hermite_polynomial_h": "hermite_h", "hermite_polynomial_he": "hermite_he", "laguerre_polynomial_l": "laguerre",
     "legendre_polynomial_p": "legendre",

@@ -26,7 +26,7 @@ _IN_FLOAT = (
     "upsample_bilinear2d.vec", "upsample_trilinear3d", "upsample_trilinear3d.vec", "upsample_bicubic2d",
     "upsample_bicubic2d.vec", "_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa",
     "instance_norm", "group_norm", "native_group_norm", "_linalg_det", "linalg_det", "det", "logdet",
-    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cosh", "sinh", "tan", "angle",
+    "acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "sinh", "tan", "angle",
     "elu", "selu", "celu", "hardsigmoid", "hardswish", "leaky_relu", "prelu", "_prelu_kernel", "softplus", "mish",
     "lstm.input", "gru.input", "rnn_tanh.input", "rnn_relu.input", "multinomial",
 )  # fmt: skip
