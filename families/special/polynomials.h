@@ -1,5 +1,5 @@
-// Orthogonal polynomials of an argument x and a degree, which is a whole number, in double precision. Included as
-// unary.h, and after it.
+// Orthogonal polynomials of an argument x and a degree, an integer, in double precision. Included like unary.h, and
+// after it.
 
 /// Returns the polynomial of a degree by its recurrence, and 0 for a negative degree. Its time is that of the degree.
 template <class Terms, class R>

@@ -450,14 +450,16 @@ POLYOP_HD R Entropy(R x) {
   return Select(positive, product, Select(x == R(0), R(0), Select(x < R(0), R(-kInfinity), x)));
 }
 
-/// Returns log(x / (1 - x)), exact near 1/2 too.
+/// Returns log(x / (1 - x)); near 1/2 by the series of 2 atanh(t), t = 2 x - 1, because the quotient is rounded.
 template <class R>
 POLYOP_HD R Logit(R x) {
-  const R half = R(0.5), inside = Select(x > R(0), Select(x < R(1), x, half), half), rest = R(1) - inside;
-  const auto near = Abs(inside - half) < R(0.25);
-  const R excess = (inside + inside - R(1)) / rest, sum = R(1) + excess;  // x / (1 - x) is 1 + excess
-  const R log = Log(Select(near, sum, inside / rest));
-  const R exact = Select(sum == R(1), excess, log * excess / (sum - R(1)));
+  constexpr double kFactors[] = {1,        1.0 / 3,  1.0 / 5,  1.0 / 7,  1.0 / 9,  1.0 / 11, 1.0 / 13,
+                                 1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21, 1.0 / 23, 1.0 / 25, 1.0 / 27};
+  constexpr int kTerms = kNegligible<R> > 0 ? 6 : 14;
+  const R inside = Select(x > R(0), Select(x < R(1), x, R(0.5)), R(0.5)), t = inside + inside - R(1), square = t * t;
+  R sum = R(kFactors[kTerms - 1]);
+  for (int k = kTerms - 2; k >= 0; --k) sum = MultiplyAdd(sum, square, R(kFactors[k]));
+  const R result = Select(square < R(0.0625), (t + t) * sum, Log(inside / (R(1) - inside)));
   const R limit = Select(x == R(1), R(kInfinity), Select(x == R(0), R(-kInfinity), NotANumber<R>()));
-  return Select(x > R(0), Select(x < R(1), Select(near, exact, log), limit), limit);
+  return Select(x > R(0), Select(x < R(1), result, limit), limit);
 }

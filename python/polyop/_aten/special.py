@@ -282,6 +282,10 @@ def _half_of_exponentials(x: Tensor, sign: float) -> Tensor:
     return 0.5 * half * half + sign * 0.5 / (half * half)
 
 
+def _cosh(x: Tensor) -> Tensor:
+    return _half_of_exponentials(x, 1)
+
+
 def _sinh(x: Tensor) -> Tensor:
     near = x * _polynomial([1 / math.factorial(2 * k + 1) for k in range(10)], x * x)
     return torch.where(x.abs() < 1, near, torch.sign(x) * _half_of_exponentials(x, -1))
@@ -312,7 +316,7 @@ def _mish(x: Tensor) -> Tensor:
 
 STANDARD["elementary", 0] = _in_double(lambda x: torch.sin(x) / torch.cos(x))
 STANDARD["elementary", 1] = _in_double(_sinh)
-STANDARD["elementary", 2] = _in_double(lambda x: _half_of_exponentials(x, 1))
+STANDARD["elementary", 2] = _in_double(_cosh)
 STANDARD["elementary", 3] = _in_double(_atanh)
 STANDARD["elementary", 4] = _in_double(_softplus)
 STANDARD["elementary", 5] = _in_double(_mish)
@@ -463,13 +467,15 @@ def chebyshev_formula(kind: str) -> Callable[[Tensor, Tensor], Tensor]:
     """Returns the polynomial of degree n as a function of an angle: x is its cosine, or its hyperbolic cosine."""
 
     def call(x: Tensor, n: Tensor) -> Tensor:
-        n = torch.trunc(n)
+        n = torch.where(n < 0, torch.ceil(n), torch.floor(n))
         even = n - 2 * torch.floor(n / 2) == 0
         sign = torch.where(even | (x >= 0), torch.ones_like(x), -torch.ones_like(x))
         # V and W are each other's mirror images.
         mirrored = {"v": "w", "w": "v"}.get(kind, kind)
         size = x.abs()
-        angle, growth = torch.acos(size.clamp(max=1)), torch.acosh(size.clamp(min=1))
+        above = size.clamp(min=1) - 1
+        angle = torch.acos(size.clamp(max=1))
+        growth = _log_one_plus(above + torch.sqrt(above) * torch.sqrt(above + 2))
         here = torch.where(size <= 1, _by_angle(kind, n, angle), _by_growth(kind, n, growth))
         if mirrored != kind:
             other = torch.where(size <= 1, _by_angle(mirrored, n, angle), _by_growth(mirrored, n, growth))
@@ -495,12 +501,12 @@ def _by_angle(kind: str, n: Tensor, t: Tensor) -> Tensor:
 
 def _by_growth(kind: str, n: Tensor, t: Tensor) -> Tensor:
     if kind == "t":
-        return torch.cosh(n * t)
+        return _cosh(n * t)
     if kind == "u":
-        return _limit(torch.sinh((n + 1) * t) / torch.sinh(t), t, n + 1)
+        return _limit(_sinh((n + 1) * t) / _sinh(t), t, n + 1)
     if kind == "v":
-        return torch.cosh((n + 0.5) * t) / torch.cosh(t / 2)
-    return _limit(torch.sinh((n + 0.5) * t) / torch.sinh(t / 2), t, 2 * n + 1)
+        return _cosh((n + 0.5) * t) / _cosh(t / 2)
+    return _limit(_sinh((n + 0.5) * t) / _sinh(t / 2), t, 2 * n + 1)
 
 
 # ---- overloads with numbers, and the other polynomials ---------------------------------------------

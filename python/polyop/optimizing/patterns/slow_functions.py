@@ -1,5 +1,6 @@
 """Functions for which ONNX Runtime calls a function for each element: Tan, Sinh, Cosh, Atanh, Softplus and Mish of
-float32, and the remainder of float32 and float64, Mod with `fmod = 1`. Also the logarithm of x / (1 - x), `torch.logit`.
+float32, and the remainder of float32 and float64, Mod with `fmod = 1`. Also the logarithm of x / (1 - x), as in
+`torch.logit`.
 """
 
 from __future__ import annotations
