@@ -43,11 +43,39 @@ HWY_INLINE SoftmaxVector ScaleOf(SoftmaxVector sum) {
   return hn::IfThenElse(hn::Gt(sum, hn::Zero(d)), hn::Div(hn::Set(d, 1.0f), sum), hn::Set(d, NAN));
 }
 
+// The width of a whole vector. Masked loads and stores, which other widths need, take several times as long.
+struct WholeVector {};
+
+template <class T>
+HWY_INLINE SoftmaxVector Load(const T* from, WholeVector) {
+  return LoadFloat(SoftmaxTag(), from);
+}
+template <class T>
+HWY_INLINE SoftmaxVector Load(const T* from, size_t width) {
+  return LoadFloatN(SoftmaxTag(), from, width);
+}
+template <class T>
+HWY_INLINE void Store(SoftmaxVector v, T* to, WholeVector) {
+  StoreFloat(v, SoftmaxTag(), to);
+}
+template <class T>
+HWY_INLINE void Store(SoftmaxVector v, T* to, size_t width) {
+  StoreFloatN(v, SoftmaxTag(), to, width);
+}
+
+// Returns the lanes of v inside of the width, and those of `other` elsewhere.
+HWY_INLINE SoftmaxVector Inside(SoftmaxVector v, SoftmaxVector, WholeVector) { return v; }
+HWY_INLINE SoftmaxVector Inside(SoftmaxVector v, SoftmaxVector other, size_t width) {
+  return hn::IfThenElse(hn::FirstN(SoftmaxTag(), width), v, other);
+}
+
 // Calls f(column, width) for the vectors of `columns` adjacent elements.
 template <class F>
 HWY_INLINE void ForColumns(int64_t columns, const F& f) {
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(SoftmaxTag()));
-  for (int64_t j = 0; j < columns; j += lanes) f(j, static_cast<size_t>(std::min(lanes, columns - j)));
+  int64_t j = 0;
+  for (; j + lanes <= columns; j += lanes) f(j, WholeVector());
+  if (j < columns) f(j, static_cast<size_t>(columns - j));
 }
 
 // Normalizes `columns` adjacent lines of `length` elements that are `stride` apart.
@@ -56,34 +84,34 @@ void NormalizeColumns(const T* from, int64_t length, int64_t stride, int64_t col
   const SoftmaxTag d;
   HWY_ALIGN float maxima[kMaxColumns + hn::MaxLanes(SoftmaxTag())];
   HWY_ALIGN float sums[kMaxColumns + hn::MaxLanes(SoftmaxTag())];
-  ForColumns(columns, [&](int64_t j, size_t) HWY_ATTR {
+  ForColumns(columns, [&](int64_t j, auto) HWY_ATTR {
     hn::StoreU(hn::Set(d, -std::numeric_limits<float>::infinity()), d, maxima + j);
     hn::StoreU(hn::Zero(d), d, sums + j);
   });
   for (int64_t i = 0; i < length; ++i) {
     const T* const row = from + i * stride;
-    ForColumns(columns, [&](int64_t j, size_t width) HWY_ATTR {
-      hn::StoreU(MaxOrNan(hn::LoadU(d, maxima + j), LoadFloatN(d, row + j, width)), d, maxima + j);
+    ForColumns(columns, [&](int64_t j, auto width) HWY_ATTR {
+      hn::StoreU(MaxOrNan(hn::LoadU(d, maxima + j), Load(row + j, width)), d, maxima + j);
     });
   }
   constexpr bool kKept = !kLog && std::is_same_v<T, float>;  // the output holds the powers
   for (int64_t i = 0; i < length; ++i) {
     const T* const row = from + i * stride;
-    ForColumns(columns, [&](int64_t j, size_t width) HWY_ATTR {
-      const auto power = Power(LoadFloatN(d, row + j, width), hn::LoadU(d, maxima + j));
-      if constexpr (kKept) StoreFloatN(power, d, to + i * stride + j, width);
+    ForColumns(columns, [&](int64_t j, auto width) HWY_ATTR {
+      const auto power = Power(Load(row + j, width), hn::LoadU(d, maxima + j));
+      if constexpr (kKept) Store(power, to + i * stride + j, width);
       hn::StoreU(hn::Add(hn::LoadU(d, sums + j), power), d, sums + j);
     });
   }
   ForColumns(columns,
-             [&](int64_t j, size_t) HWY_ATTR { hn::StoreU(ScaleOf<kLog>(hn::LoadU(d, sums + j)), d, sums + j); });
+             [&](int64_t j, auto) HWY_ATTR { hn::StoreU(ScaleOf<kLog>(hn::LoadU(d, sums + j)), d, sums + j); });
   for (int64_t i = 0; i < length; ++i) {
-    ForColumns(columns, [&](int64_t j, size_t width) HWY_ATTR {
+    ForColumns(columns, [&](int64_t j, auto width) HWY_ATTR {
       const int64_t at = i * stride + j;
-      const auto x = LoadFloatN(d, (kKept ? to : from) + at, width), max = hn::LoadU(d, maxima + j);
+      const auto x = Load((kKept ? to : from) + at, width), max = hn::LoadU(d, maxima + j);
       auto power = x;
       if constexpr (!kKept && !kLog) power = Power(x, max);
-      StoreFloatN(ResultOf<kLog>(x, max, power, hn::LoadU(d, sums + j)), d, to + at, width);
+      Store(ResultOf<kLog>(x, max, power, hn::LoadU(d, sums + j)), to + at, width);
     });
   }
 }
@@ -94,23 +122,23 @@ void NormalizeLine(const T* from, int64_t length, T* to) {
   const SoftmaxTag d;
   const auto lowest = hn::Set(d, -std::numeric_limits<float>::infinity());
   auto max = lowest;
-  ForColumns(length, [&](int64_t i, size_t width) HWY_ATTR {
-    const auto x = LoadFloatN(d, from + i, width);
-    max = MaxOrNan(max, hn::IfThenElse(hn::FirstN(d, width), x, lowest));
+  ForColumns(length, [&](int64_t i, auto width) HWY_ATTR {
+    const auto x = Load(from + i, width);
+    max = MaxOrNan(max, Inside(x, lowest, width));
   });
   const bool any_nan = !hn::AllFalse(d, hn::IsNaN(max));
   max = hn::Set(d, any_nan ? NAN : hn::ReduceMax(d, max));
   auto sum = hn::Zero(d);
-  ForColumns(length, [&](int64_t i, size_t width) HWY_ATTR {
-    const auto power = Power(LoadFloatN(d, from + i, width), max);
-    sum = hn::Add(sum, hn::IfThenElseZero(hn::FirstN(d, width), power));
+  ForColumns(length, [&](int64_t i, auto width) HWY_ATTR {
+    const auto power = Power(Load(from + i, width), max);
+    sum = hn::Add(sum, Inside(power, hn::Zero(d), width));
   });
   const auto scale = ScaleOf<kLog>(hn::Set(d, hn::ReduceSum(d, sum)));
-  ForColumns(length, [&](int64_t i, size_t width) HWY_ATTR {
-    const auto x = LoadFloatN(d, from + i, width);
+  ForColumns(length, [&](int64_t i, auto width) HWY_ATTR {
+    const auto x = Load(from + i, width);
     auto power = x;
     if constexpr (!kLog) power = Power(x, max);
-    StoreFloatN(ResultOf<kLog>(x, max, power, scale), d, to + i, width);
+    Store(ResultOf<kLog>(x, max, power, scale), to + i, width);
   });
 }
 
