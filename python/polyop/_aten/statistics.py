@@ -166,7 +166,18 @@ def _edges(x: Tensor, bins: int, limits: Any) -> Tensor:
 def histogram_count(
     self: Tensor, bins: int = 100, *, range: Any = None, weight: Tensor | None = None, density: bool = False
 ) -> Any:  # fmt: skip
-    return histogram(self, _edges(self.reshape(-1), bins, range), weight=weight, density=density)
+    x = self.reshape(-1)
+    edges = _edges(x, bins, range)
+    if weight is not None or not isinstance(bins, int):
+        return histogram(self, edges, weight=weight, density=density)
+    # Of edges in order, the first and the last count are those of elements in no bin, and of the last edge: fewer
+    # nodes of all elements than if each is given its bin first.
+    counts = _histogram(_search(edges, x, right=True), bins + 2, None, self.dtype)
+    last = (x == edges[-1]).to(self.dtype).sum().reshape(1)
+    result = torch.cat([counts[1:bins], counts[bins : bins + 1] + last])
+    if density:
+        result = result / (result.sum() * (edges[1:] - edges[:-1]))
+    return result, edges
 
 
 @decomposes("aten::histc", without=SLOW)
