@@ -68,7 +68,8 @@ void AddRuntimeOnlyKernels(const Op& op, const NodeName& node, const Host& host,
   for (const auto& [first, rest] : {std::pair(DType::kF64, DType::kF64), std::pair(DType::kF16, DType::kF32),
                                     std::pair(DType::kF32, DType::kF16)}) {
     const Kernel own = RuntimeOnlyKernel(signature, *kernel, first, rest);
-    if (own.inputs == kernel->inputs) continue;
+    const auto has_types = [&](const Kernel& k) { return k.device == Device::kCpu && k.inputs == own.inputs; };
+    if (std::any_of(op.kernels.begin(), op.kernels.end(), has_types)) continue;
     const std::span<const NodeCandidate> others;
     ops->push_back(std::make_unique<CustomOp>(op, node, others, own, nullptr, host, standard));
   }

@@ -14,7 +14,13 @@ struct SpecialUnary {
 
   static constexpr const char* kName = "special_unary";
   static constexpr Signature kSignature = "x: T[...S] -> y: T[...S]";
-  static constexpr NodeName kNodes[] = {"polyop::SpecialUnary"};
+  static constexpr NodeName kNodes[] = {
+      "polyop::SpecialUnary",
+      NodeName("polyop::Tan").Preset("function", "elementary").Preset("variant", "0").Mirror(7).Mirror(22),
+      NodeName("polyop::Sinh").Preset("function", "elementary").Preset("variant", "1").Mirror(9).Mirror(22),
+      NodeName("polyop::Cosh").Preset("function", "elementary").Preset("variant", "2").Mirror(9).Mirror(22),
+      NodeName("polyop::Atanh").Preset("function", "elementary").Preset("variant", "3").Mirror(9).Mirror(22),
+  };
   static constexpr std::tuple kAttributes = {
       Attr("function", &SpecialUnary::function,
            R"(the function, with its variants 0, 1, …: erf: erf, erfc, erfcx, log_ndtr, erfinv, ndtri; gamma: lgamma,

@@ -94,6 +94,10 @@ OPERATORS = {
     "NonMaxSuppression": (11,),
     "InstanceNormalization": (6, 22),
     "DeformConv": (19, 22),
+    "Tan": (7, 22),
+    "Sinh": (9, 22),
+    "Cosh": (9, 22),
+    "Atanh": (9, 22),
 }
 
 
@@ -313,6 +317,22 @@ def test_a_node_with_constant_inputs_runs(tmp_path: Path) -> None:
     feeds = {"i": f(1, 2, 3, 3)}
     want, got = (session(model.SerializeToString(), a).run(None, feeds)[0] for a in (False, True))
     np.testing.assert_allclose(got, want, 1e-5, 1e-5)
+
+
+@pytest.mark.parametrize("op_type", ["Tan", "Sinh", "Cosh", "Atanh"])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_functions_of_constants_run(op_type: str, dtype: type) -> None:
+    nodes = [helper.make_node(op_type, ["c"], ["a"]), helper.make_node("Add", ["a", "x"], ["y"])]
+    info = helper.make_tensor_value_info("x", helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), ["n", 3])
+    constant = numpy_helper.from_array(np.array([-0.5, 0.1, 0.9], dtype), "c")
+    for opset in (9, 17, 22):
+        graph = helper.make_graph(nodes, "g", [info], [onnx.ValueInfoProto(name="y")], [constant])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+        feeds = {"x": np.zeros((2, 3), dtype)}
+        want = session(model.SerializeToString(), False).run(None, feeds)[0]
+        for say in (0, opset):
+            got = session(model.SerializeToString(), True, opset=say).run(None, feeds)[0]
+            np.testing.assert_allclose(got, want, *[2e-3 if dtype == np.float16 else 1e-6] * 2)
 
 
 def test_both_libraries_are_unloaded() -> None:

@@ -199,6 +199,8 @@ NODES = [
     Node("polyop::SpecialUnary", [f(2, 3)], [(F32, (2, 3))], {"function": "bessel_i", "variant": 3}),
     *(Node("polyop::SpecialUnary", [np.array([[0, 0.1, 0.5], [0.6, 0.9, 1]], F32)], [(F32, (2, 3))],
            {"function": "elementary", "variant": i}) for i in (6, 7)),
+    *(Node(f"polyop::{name}", [np.array([[-0.9, 0, 0.1], [0.5, 0.6, 0.9]], F32)], [(F32, (2, 3))])
+      for name in ("Tan", "Sinh", "Cosh", "Atanh")),
     Node("polyop::SpecialBinary", [f(2, 3), f(2, 3)], [(F32, (2, 3))], {"function": "igammac"}),
     Node("polyop::ScatterReduce", [f(3, 4), np.array([[2, 0, 2, -1], [0, 0, 1, 1]], I64), f(2, 4)], [(F32, (3, 4))],
          {"reduction": "max"}),

@@ -125,6 +125,9 @@ def random_cases(seed: int) -> Iterator[Case]:
     ):
         inputs = [(f(*shape) * 3 + 1).astype(DTYPES[dtype]), *(f(shape[1]).astype(DTYPES[dtype]) for _ in range(2))]
         yield Case("InstanceNormalization", opset, inputs, {"epsilon": 1e-3} if opset % 4 else {})
+    for opset, dtype, op_type in product(opsets, DTYPES, ("Tan", "Sinh", "Cosh", "Atanh")):
+        x = rng.uniform(-0.95, 0.95, (3, 4, 37)) * (1 if op_type == "Atanh" else 6)
+        yield Case(op_type, opset, [x.astype(DTYPES[dtype])])
     for opset, dtype, given, group, strides in product((20, 22), DTYPES, range(4), (1, 2), ([1, 1], [2, 1])):
         if opset > newest_opset():
             continue
@@ -165,6 +168,10 @@ def odd_cases() -> Iterator[Case]:
             ("nearest", "wrap"),
         ):
             yield Case("GridSample", 16, [x, grid], {"mode": mode, "padding_mode": padding})
+    for op_type in ("Tan", "Sinh", "Cosh", "Atanh"):
+        yield Case(op_type, 16, [np.array([np.nan, np.inf, -np.inf, -0.0, 0, 1, -1, 1e30, 100, -100], np.float32)])
+        for shape in ((), (0,), (3, 0), (1,) * 8):
+            yield Case(op_type, 16, [f(*shape)])
     boxes, scores = f(1, 5, 4), f(1, 2, 5)
     for inputs in (
         [f(1, 0, 4), f(1, 2, 0), i(3)], [f(0, 5, 4), f(0, 2, 5), i(3)], [boxes, f(1, 0, 5), i(3)], [boxes, f(1, 2, 4), i(3)],

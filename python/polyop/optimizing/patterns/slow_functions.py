@@ -1,6 +1,6 @@
-"""Functions for which ONNX Runtime calls a function for each element: Tan, Sinh, Cosh, Atanh, Softplus and Mish of
-float32, and the remainder of float32 and float64, Mod with `fmod = 1`. Also the logarithm of x / (1 - x), as in
-`torch.logit`.
+"""Functions for which ONNX Runtime calls a function for each element: Softplus and Mish of float32, and the remainder of
+float32 and float64, Mod with `fmod = 1`. Also the logarithm of x / (1 - x), as in `torch.logit`. Tan and others, for
+which polyop has nodes of the same names, are in standard_nodes.py.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from polyop.optimizing.target import Target
 NAME = "slow functions of elements"
 ORDER = 85
 TARGETS = (Target.ONNXRUNTIME,)
-_VARIANTS = ("Tan", "Sinh", "Cosh", "Atanh", "Softplus", "Mish")
-"""In the order of special_unary's elementary functions."""
+_VARIANTS = {"Softplus": 4, "Mish": 5}
 _LOGIT = 7
+"""Numbers of special_unary's elementary functions."""
 
 
 def find(scope: Scope) -> Iterator[Match]:
@@ -38,7 +38,7 @@ def _match(scope: Scope, node: ir.Node) -> Match | None:
     types = {value.dtype for value in (x, y) if value is not None}
     if shape is None or not types <= {ir.DataType.FLOAT, None}:
         return None
-    return Match(name_of(node), [x], [y], _unary(_VARIANTS.index(node.op_type)), float(prod(shape)))
+    return Match(name_of(node), [x], [y], _unary(_VARIANTS[node.op_type]), float(prod(shape)))
 
 
 def _unary(variant: int) -> Callable[[Builder, list[ir.Value]], list[ir.Value]]:

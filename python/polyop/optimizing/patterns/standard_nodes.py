@@ -22,6 +22,9 @@ NAME = "standard nodes"
 ORDER = 90
 
 Shape = tuple[int, ...]
+_FLOAT = ir.DataType.FLOAT
+_OF_FLOAT = ("Tan", "Sinh", "Cosh", "Atanh")
+"""ONNX Runtime has no kernels of other types for these."""
 # TensorRT has the others. Its RoiAlign is a plugin of NVIDIA's library, which TensorRT-RTX lacks.
 _FOR_TENSORRT = ("DeformConv", "RoiAlign")
 
@@ -34,7 +37,9 @@ def _mirrors() -> dict[str, dict[int, dict[str, str]]]:
 
 
 def find(scope: Scope) -> Iterator[Match]:
-    def match(node: ir.Node) -> Match:
+    def match(node: ir.Node) -> Match | None:
+        if node.op_type in _OF_FLOAT and {v.dtype for v in (*node.inputs, *node.outputs) if v} - {_FLOAT, None}:
+            return None
         since = onnx.defs.get_schema(node.op_type, max_inclusive_version=scope.opset).since_version
         return _match(scope, node, _mirrors()[node.op_type].get(since))
 
