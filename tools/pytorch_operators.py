@@ -90,7 +90,7 @@ NaN. In float64, nodes that ONNX Runtime has only in float32 are computed in flo
 
 Special functions are computed in double precision by [SpecialUnary](operators/special_unary.md) and
 [SpecialBinary](operators/special_binary.md), except `erfinv`, `i0e` and `i1e` of float32, which are computed in single
-precision. Orthogonal polynomials of degrees above 1,024, and Hermite's above 512, give NaN; Chebyshev's have no limit.
+precision. Orthogonal polynomials of degrees above 1,024 give NaN; the limit of Hermite's is 512, Chebyshev's 2^53.
 
 A complex number is a pair of real numbers, in a last dimension of 2: so are complex inputs and outputs of a file. The
 transforms of `torch.fft` are polyop's `DFT`, which is exact for any length. ONNX Runtime computes ONNX's DFT inexactly

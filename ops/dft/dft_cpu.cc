@@ -92,12 +92,19 @@ void VectorsToLines(const R* from, int64_t count, int64_t stride, int64_t lines,
   }
 }
 
+// Returns the time of a transform in nanoseconds, about.
+double TimeOf(int64_t elements) {
+  const auto count = static_cast<double>(elements);
+  return count * (1 + 0.2 * std::log2(count));
+}
+
 // Transforms of one layout for some batch elements, a dimension after the other.
 template <class R>
 class Transforms {
  public:
-  Transforms(const Dft& op, const DftExtents& extents)
-      : op_(op), extents_(extents), scale_(static_cast<R>(extents.Scale(op))) {}
+  // With a context, its threads share the lines of each dimension.
+  Transforms(const Dft& op, const DftExtents& extents, const Context* context)
+      : op_(op), extents_(extents), scale_(static_cast<R>(extents.Scale(op))), context_(context) {}
 
   // Requires: all input elements are finite. Throws if there is no memory.
   void Run(const R* from, int64_t count, R* to) const {
@@ -151,6 +158,23 @@ class Transforms {
     pocketfft::detail::arr<R> vectors_;
   };
 
+  // Calls body(begin, end) for parts of [0, count), which begin at multiples of `step`. `nanoseconds` is the time of an
+  // item. Throws if the body throws.
+  template <class Body>
+  void Divide(int64_t count, int64_t step, double nanoseconds, const Body& body) const {
+    if (context_ == nullptr) return body(int64_t{0}, count);
+    std::atomic<bool> failed = false;
+    context_->ParallelFor((count + step - 1) / step, GrainFor(static_cast<double>(step) * nanoseconds),
+                          [&](int64_t begin, int64_t end) {
+                            try {
+                              body(begin * step, std::min(end * step, count));
+                            } catch (const std::exception&) {
+                              failed = true;
+                            }
+                          });
+    if (failed) throw std::bad_alloc();
+  }
+
   // Calls group(first, count) for lines that fill the lanes of vectors, and single(line) for the last ones if they are
   // few. The lanes of long lines do not fit into the cache.
   template <class Group, class Single>
@@ -169,6 +193,12 @@ class Transforms {
 
   // Transforms real lines to the first half of their spectra.
   void RealLines(const R* from, int64_t lines, int64_t size, R* to) const {
+    const int64_t stride = 2 * (size / 2 + 1);
+    Divide(lines, kLanes, TimeOf(size), [&](int64_t begin, int64_t end) {
+      SomeRealLines(from + begin * size, end - begin, size, to + begin * stride);
+    });
+  }
+  void SomeRealLines(const R* from, int64_t lines, int64_t size, R* to) const {
     const int64_t stride = 2 * (size / 2 + 1);
     if (RealLinePlan<R>::Supports(size)) {
       const auto plan = pocketfft::detail::get_plan<RealLinePlan<R>>(static_cast<size_t>(size));
@@ -201,7 +231,13 @@ class Transforms {
   }
 
   // Transforms halves of spectra to real lines of `size` elements.
-  static void HalfLines(const R* from, int64_t lines, int64_t size, R scale, R* to) {
+  void HalfLines(const R* from, int64_t lines, int64_t size, R scale, R* to) const {
+    const int64_t stride = 2 * (size / 2 + 1);
+    Divide(lines, kLanes, TimeOf(size), [&](int64_t begin, int64_t end) {
+      SomeHalfLines(from + begin * stride, end - begin, size, scale, to + begin * size);
+    });
+  }
+  static void SomeHalfLines(const R* from, int64_t lines, int64_t size, R scale, R* to) {
     const int64_t stride = 2 * (size / 2 + 1);
     if (RealLinePlan<R>::Supports(size)) {
       const auto plan = pocketfft::detail::get_plan<RealLinePlan<R>>(static_cast<size_t>(size));
@@ -230,6 +266,11 @@ class Transforms {
 
   // Transforms lines of complex numbers, or of real ones, to complex ones.
   void ComplexLines(const R* from, int64_t lines, int64_t size, R* to) const {
+    Divide(lines, kLanes, TimeOf(size), [&](int64_t begin, int64_t end) {
+      SomeComplexLines(from + begin * size * extents_.parts, end - begin, size, to + 2 * begin * size);
+    });
+  }
+  void SomeComplexLines(const R* from, int64_t lines, int64_t size, R* to) const {
     const bool forward = op_.inverse == 0, real = extents_.parts == 1;
     if (LinePlan<R>::Supports(size) && (forward || !real)) {
       const auto plan = pocketfft::detail::get_plan<LinePlan<R>>(static_cast<size_t>(size));
@@ -274,26 +315,28 @@ class Transforms {
     const Extents& extents = extents_.input;
     const int64_t size = extents[kLast], kept = size / 2 + 1;
     const R copied = op_.inverse == 0 ? R{1} : R{-1};  // the factor of the imaginary parts
-    for (int64_t line = 0; line < lines; ++line) {
-      int64_t rest = line, mirrored = line, step = 1;
-      for (size_t d = kLast; d-- > first;) {
-        const int64_t at = rest % extents[d];
-        mirrored += (at == 0 ? 0 : extents[d] - 2 * at) * step;
-        rest /= extents[d];
-        step *= extents[d];
+    Divide(lines, 1, static_cast<double>(size), [&](int64_t begin, int64_t end) {
+      for (int64_t line = begin; line < end; ++line) {
+        int64_t rest = line, mirrored = line, step = 1;
+        for (size_t d = kLast; d-- > first;) {
+          const int64_t at = rest % extents[d];
+          mirrored += (at == 0 ? 0 : extents[d] - 2 * at) * step;
+          rest /= extents[d];
+          step *= extents[d];
+        }
+        const R* const here = from + 2 * line * kept;
+        const R* const there = from + 2 * mirrored * kept;
+        R* const result = to + 2 * line * size;
+        for (int64_t i = 0; i < kept; ++i) {
+          result[2 * i] = here[2 * i];
+          result[2 * i + 1] = copied * here[2 * i + 1];
+        }
+        for (int64_t i = kept; i < size; ++i) {
+          result[2 * i] = there[2 * (size - i)];
+          result[2 * i + 1] = -copied * there[2 * (size - i) + 1];
+        }
       }
-      const R* const here = from + 2 * line * kept;
-      const R* const there = from + 2 * mirrored * kept;
-      R* const result = to + 2 * line * size;
-      for (int64_t i = 0; i < kept; ++i) {
-        result[2 * i] = here[2 * i];
-        result[2 * i + 1] = copied * here[2 * i + 1];
-      }
-      for (int64_t i = kept; i < size; ++i) {
-        result[2 * i] = there[2 * (size - i)];
-        result[2 * i + 1] = -copied * there[2 * (size - i) + 1];
-      }
-    }
+    });
   }
 
   // Transforms a dimension of two elements, which are `count` numbers apart.
@@ -316,7 +359,6 @@ class Transforms {
 
   // Transforms dimension `d` of complex numbers, which is not the last one: neighbours fill the lanes.
   void Across(const R* from, const Extents& extents, int64_t count, size_t d, R scale, R* to) const {
-    const typename LaneNumbers<R>::Tag tag;
     const int64_t size = extents[d];
     int64_t outer = count, inner = 1;
     for (size_t k = 0; k < d; ++k) outer *= extents[k];
@@ -325,13 +367,16 @@ class Transforms {
       for (int64_t o = 0; o < outer; ++o) AcrossTwo(from + 4 * o * inner, 2 * inner, scale, to + 4 * o * inner);
       return;
     }
-    const auto plan = pocketfft::detail::get_plan<pocketfft::detail::pocketfft_c<R>>(static_cast<size_t>(size));
-    Buffer work(static_cast<size_t>(2 * size * kLanes));
-    R* const memory = work.data();
-    for (int64_t o = 0; o < outer; ++o) {
-      const R* const source = from + 2 * o * size * inner;
-      R* const target = to + 2 * o * size * inner;
-      for (int64_t column = 0; column < inner; column += kLanes) {
+    const int64_t blocks = (inner + kLanes - 1) / kLanes;
+    Divide(outer * blocks, 1, kLanes * TimeOf(size), [&](int64_t begin, int64_t end) HWY_ATTR {
+      const typename LaneNumbers<R>::Tag tag;
+      const auto plan = pocketfft::detail::get_plan<pocketfft::detail::pocketfft_c<R>>(static_cast<size_t>(size));
+      Buffer work(static_cast<size_t>(2 * size * kLanes));
+      R* const memory = work.data();
+      for (int64_t block = begin; block < end; ++block) {
+        const int64_t o = block / blocks, column = block % blocks * kLanes;
+        const R* const source = from + 2 * o * size * inner;
+        R* const target = to + 2 * o * size * inner;
         const int64_t here = std::min<int64_t>(kLanes, inner - column);
         if (here == kLanes) {
           for (int64_t i = 0; i < size; ++i) {
@@ -365,13 +410,17 @@ class Transforms {
           }
         }
       }
-    }
+    });
   }
 
   const Dft& op_;
   const DftExtents& extents_;
   R scale_;
+  const Context* context_;
 };
+
+// Few transforms of several dimensions are divided into lines. Of more transforms, a thread computes some.
+constexpr int64_t kMinBatches = 8, kMinDivided = 8192;
 
 template <class T>
 Status DftCpu(const Dft& op, const Context& context, Tensor<const T, kAnyRank> signal, Tensor<T, kAnyRank> output) {
@@ -379,15 +428,15 @@ Status DftCpu(const Dft& op, const Context& context, Tensor<const T, kAnyRank> s
   constexpr bool kWidens = !std::is_same_v<T, R>;
   const DftExtents extents = DftExtents::Of(op, signal.shape(), output.shape());
   const int64_t inputs = extents.inputs() * extents.parts, outputs = output.size() / extents.batches;
-  const Transforms<R> transforms(op, extents);
+  const bool divides = op.dimensions > 1 && extents.batches < kMinBatches && extents.inputs() >= kMinDivided;
+  const Transforms<R> transforms(op, extents, divides ? &context : nullptr);
   const Scratch<R> wide = context.Allocate<R>(kWidens ? extents.batches * (inputs + outputs) : 0);
   if (!wide) return Internal("out of memory: ", extents.batches, " transforms of ", inputs, " numbers");
-  const auto elements = static_cast<double>(std::max(inputs, outputs));
+  const int64_t elements = std::max(inputs, outputs);
   // The library computes short lines of several batch elements in the lanes of a vector.
-  const int64_t grain =
-      std::max<int64_t>(GrainFor(elements * (1 + 0.2 * std::log2(elements))), elements < 4096 ? 8 : 1);
+  const int64_t grain = std::max<int64_t>(GrainFor(TimeOf(elements)), elements < 4096 ? 8 : 1);
   std::atomic<bool> failed = false;
-  context.ParallelFor(extents.batches, grain, [&](int64_t begin, int64_t end) {
+  const auto transform = [&](int64_t begin, int64_t end) {
     const int64_t count = end - begin;
     const R* from = nullptr;
     R* to = nullptr;
@@ -412,7 +461,12 @@ Status DftCpu(const Dft& op, const Context& context, Tensor<const T, kAnyRank> s
     if constexpr (kWidens) {
       for (int64_t i = 0; i < count * outputs; ++i) output[begin * outputs + i] = FromFloat<T>(to[i]);
     }
-  });
+  };
+  if (divides) {
+    transform(0, extents.batches);
+  } else {
+    context.ParallelFor(extents.batches, grain, transform);
+  }
   return failed ? Internal("out of memory: a transform of ", inputs, " numbers") : Status::Ok();
 }
 

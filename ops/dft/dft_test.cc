@@ -46,6 +46,32 @@ TEST_P(DftTest, SeveralDimensions) {
   }
 }
 
+// The lines of few large transforms are divided among threads.
+TEST_P(DftTest, LargeTransformsOfSeveralDimensions) {
+  std::mt19937 rng(5);
+  const Tolerance tolerance = GetParam() == DType::kF64 ? Tolerance{1e-12, 1e-12} : Tolerance{2e-2, 5e-2};
+  for (const Shape& shape : {Shape{1, 128, 101}, Shape{2, 90, 128}, Shape{1, 2, 64, 81}, Shape{3, 21, 20, 23}}) {
+    const auto with_parts = [&](int64_t parts) {
+      Shape whole = shape;
+      whole.push_back(parts);
+      return HostTensor::Uniform(GetParam(), whole, rng);
+    };
+    HostTensor complex = with_parts(2);
+    const HostTensor real = with_parts(1);
+    const int64_t dimensions = shape.rank() - 1;
+    const Dft op{.dimensions = dimensions, .norm = Dft::Norm::kOrtho};
+    ExpectMatchesReference(op, {complex}, tolerance);
+    ExpectMatchesReference(op, {real}, tolerance);
+    Dft other = op;
+    other.onesided = 1;
+    ExpectMatchesReference(other, {real}, tolerance);
+    other.inverse = 1;
+    ExpectMatchesReference(other, {complex}, tolerance);
+    complex.set(77, NAN);  // in the first batch element
+    ExpectMatchesReference(op, {complex}, tolerance);
+  }
+}
+
 TEST_P(DftTest, ManyDimensions) {
   std::mt19937 rng(4);
   const Tolerance tolerance = GetParam() == DType::kF64 ? Tolerance{1e-12, 1e-12} : Tolerance{2e-2, 5e-2};
