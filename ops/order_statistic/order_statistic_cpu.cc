@@ -27,6 +27,32 @@ OrderKey<T> MostFrequent(const OrderKey<T>* sorted, int64_t count) {
   return best;
 }
 
+// Returns the key that has this rank among the keys, which it overwrites. A pass counts the values of some bits, and
+// keeps the keys that have those of the selected one: without branches that depend on keys.
+template <class K>
+K SelectKey(K* keys, int64_t count, int64_t rank) {
+  constexpr int kBits = 8, kValues = 1 << kBits;
+  constexpr int64_t kMinCount = 100;  // for fewer keys, clearing the counters takes longer than comparisons
+  for (int shift = 8 * static_cast<int>(sizeof(K)) - kBits; shift >= 0 && count >= kMinCount; shift -= kBits) {
+    const auto value_of = [=](K key) { return static_cast<int>(key >> shift) & (kValues - 1); };
+    int64_t counters[2][kValues] = {};  // two, because an increment waits for one of the same counter
+    for (int64_t i = 0; i < count; ++i) ++counters[i & 1][value_of(keys[i])];
+    int selected = 0;
+    for (; rank >= counters[0][selected] + counters[1][selected]; ++selected) {
+      rank -= counters[0][selected] + counters[1][selected];
+    }
+    int64_t kept = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      const K key = keys[i];
+      keys[kept] = key;
+      kept += value_of(key) == selected ? 1 : 0;
+    }
+    count = kept;
+  }
+  std::nth_element(keys, keys + rank, keys + count);
+  return keys[rank];
+}
+
 // Returns the index of the selected element of a row. `keys` has space for `count` keys.
 template <class T>
 int64_t SelectElement(const OrderStatistic& op, const T* row, int64_t count, OrderKey<T>* keys) {
@@ -44,8 +70,7 @@ int64_t SelectElement(const OrderStatistic& op, const T* row, int64_t count, Ord
     int64_t rank = op.k - 1;
     if (op.statistic == Statistic::kMedian) rank = numbers < count ? count - 1 : (count - 1) / 2;
     if (op.statistic == Statistic::kNanMedian) rank = std::max<int64_t>(numbers - 1, 0) / 2;
-    std::nth_element(keys, keys + rank, keys + count);
-    selected = keys[rank];
+    selected = SelectKey(keys, count, rank);
   }
   const auto is_selected = [&](int64_t i) { return OrderKeyOf(row[i]) == selected; };
   int64_t index = is_mode ? count - 1 : 0;

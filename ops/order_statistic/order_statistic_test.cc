@@ -50,6 +50,17 @@ TEST(OrderStatistic, EqualElements) {
   EXPECT_EQ(mode.index, 3);
 }
 
+TEST(OrderStatistic, EveryRankOfARow) {
+  std::mt19937 rng(3);
+  const std::vector<double> special = {0.0, -0.0, NAN, INFINITY, -INFINITY, 1e-40, -1e38, 7};
+  for (const int64_t length : {99, 100, 257}) {
+    HostTensor row = HostTensor::Uniform(DType::kF32, {1, length}, rng, -2, 2);
+    for (int64_t i = 0; i < length; i += 3) row.set(i, special[rng() % special.size()]);
+    for (int64_t k = 1; k <= length; ++k)
+      ExpectMatchesReference(OrderStatistic{.statistic = Statistic::kKth, .k = k}, {row});
+  }
+}
+
 TEST(OrderStatistic, NanAndInfinities) {
   EXPECT_EQ(Select({.statistic = Statistic::kMedian}, {1, NAN, 3, NAN}).index, 1);
   EXPECT_EQ(Select({.statistic = Statistic::kNanMedian}, {1, NAN, 3, NAN, 5}).value, 3);
