@@ -161,6 +161,12 @@ EDGES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
                    (x / x).nanmedian(1).values), (t([[1.0, 0, -2], [0, 0, 5], [3, -1, 7], [0, 0, 0]]).half(),)),
     "histc of the range of the values": (
         lambda x: (torch.histc(x, 30), torch.histc(x * 0 + 2, 4), torch.histc(x, 7, -0.4, 0.6)), (_random(500),)),
+    "histogram of numbers on edges, outside and NaN": (
+        lambda x: (torch.histogram(x, 4, range=(-1.0, 1)), torch.histogram(x, 1, range=(-1.0, 1), density=True).hist),
+        (t([-1.0, -1, -0.5, 0, 0.5, 1, 1, 1, 1.5, -2, NAN, INF, -INF, 0.25]),)),
+    "histogram between extrema, of float64, of equal numbers": (
+        lambda x: (torch.histogram(x, 7), torch.histogram(x.double(), 5, density=True), torch.histogram(x * 0, 3)),
+        (_random(300),)),
     "histogram with weights": (
         lambda x, w: torch.histogram(x, 6, range=(-1.0, 2), weight=w, density=True).hist, (_random(200), _random(200).abs())),
     "histogramdd of numbers of bins": (
