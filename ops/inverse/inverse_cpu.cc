@@ -98,11 +98,15 @@ void Invert(const T* from, int64_t size, const InverseScratch& scratch, T* to) {
     scratch.row_scale[i] = InverseScale(largest);
     for (int64_t j = 0; j < size; ++j) matrix[i * size + j] = ToFloat(from[i * size + j]) * scratch.row_scale[i];
   }
-  for (int64_t j = 0; j < size; ++j) {
-    double largest = 0;
-    for (int64_t i = 0; i < size; ++i) largest = LargerMagnitude(largest, matrix[i * size + j]);
-    scratch.column_scale[j] = InverseScale(largest);
-    for (int64_t i = 0; i < size; ++i) matrix[i * size + j] *= scratch.column_scale[j];
+  std::fill_n(scratch.column_scale, size, 0.0);
+  for (int64_t e = 0; e < size * size; e += size) {  // rows, which are one after the other in memory
+    for (int64_t j = 0; j < size; ++j) {
+      scratch.column_scale[j] = LargerMagnitude(scratch.column_scale[j], matrix[e + j]);
+    }
+  }
+  for (int64_t j = 0; j < size; ++j) scratch.column_scale[j] = InverseScale(scratch.column_scale[j]);
+  for (int64_t e = 0; e < size * size; e += size) {
+    for (int64_t j = 0; j < size; ++j) matrix[e + j] *= scratch.column_scale[j];
   }
   const bool inverted =
       scratch.blocks != nullptr ? InvertScaledByBlocks(scratch, size) : InvertScaled(matrix, size, scratch.swapped);
