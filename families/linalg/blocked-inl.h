@@ -266,6 +266,43 @@ inline void SubtractUpperTriangle(const Products& products, int64_t size, int64_
   }
 }
 
+/// SolveTriangle of kCount vectors of columns.
+template <int kCount>
+HWY_INLINE void SolveVectors(const View& t, bool lower, bool unit, int64_t size, double* b, int64_t stride) {
+  const Tag d;
+  const int64_t lanes = LanesOf();
+  for (int64_t n = 0; n < size; ++n) {
+    const int64_t k = lower ? n : size - 1 - n;
+    Numbers x[kCount];
+    for (int v = 0; v < kCount; ++v) x[v] = hn::LoadU(d, b + k * stride + v * lanes);
+    if (!unit) {
+      const auto diagonal = hn::Set(d, t(k, k));
+      for (int v = 0; v < kCount; ++v) {
+        x[v] = hn::Div(x[v], diagonal);
+        hn::StoreU(x[v], d, b + k * stride + v * lanes);
+      }
+    }
+    for (int64_t m = n + 1; m < size; ++m) {
+      const int64_t i = lower ? m : size - 1 - m;
+      const auto factor = hn::Set(d, t(i, k));
+      for (int v = 0; v < kCount; ++v) {
+        double* const to = b + i * stride + v * lanes;
+        hn::StoreU(hn::NegMulAdd(factor, x[v], hn::LoadU(d, to)), d, to);
+      }
+    }
+  }
+}
+
+/// linalg::SolveTriangle, for a triangle of few rows.
+inline HWY_NOINLINE void SolveSmallTriangle(const View& t, bool lower, bool unit, int64_t size, double* b,
+                                            int64_t columns, int64_t stride) {
+  const int64_t lanes = LanesOf();
+  int64_t c = 0;
+  for (; c + 2 * lanes <= columns; c += 2 * lanes) SolveVectors<2>(t, lower, unit, size, b + c, stride);
+  for (; c + lanes <= columns; c += lanes) SolveVectors<1>(t, lower, unit, size, b + c, stride);
+  if (c < columns) linalg::SolveTriangle<VectorOps>(t, lower, unit, size, b + c, columns - c, stride);
+}
+
 /// Solves T X = B for the `columns` columns of B and overwrites them. `lower` is the triangle of T that is read, in
 /// which its diagonal counts as 1 if `unit`.
 inline void SolveTriangle(const Products& products, const View& t, bool lower, bool unit, int64_t size, double* b,
@@ -284,7 +321,7 @@ inline void SolveTriangle(const Products& products, const View& t, bool lower, b
     }
     return;
   }
-  linalg::SolveTriangle<VectorOps>(t, lower, unit, size, b, columns, stride);
+  SolveSmallTriangle(t, lower, unit, size, b, columns, stride);
 }
 
 /// Computes X L^T = B for the `rows` rows of B and overwrites them: L has `size` rows.
@@ -410,7 +447,7 @@ inline int32_t FactorLu(const Products& products, double* a, int64_t rows, int64
 
 /// Overwrites a unit matrix by the inverse of a lower triangle, whose diagonal counts as 1.
 inline void InvertUnitLower(const Products& products, const View& t, int64_t size, double* b, int64_t stride) {
-  if (size <= kBase) return linalg::SolveTriangle<VectorOps>(t, true, true, size, b, size, stride);
+  if (size <= kBase) return SolveSmallTriangle(t, true, true, size, b, size, stride);
   const int64_t first = (size / 2 + kBase - 1) / kBase * kBase, rest = size - first;
   double* const below = b + first * stride;
   InvertUnitLower(products, t, first, b, stride);
