@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "families/linalg/elimination.h"
+#include "hwy/cache_control.h"
 #include "kernels/cpu/simd.h"
 #include "kernels/cpu/transpose_square-inl.h"
 
@@ -43,6 +44,12 @@ HWY_INLINE void StoreRealsAs(Reals v, int32_t* to) {
 HWY_INLINE void StoreRealsAs(Reals v, float* to) {
   const hn::Rebind<float, RealTag> d;
   hn::StoreU(hn::DemoteTo(d, v), d, to);
+}
+
+/// Fetches elements into the cache: those that are read or written later.
+template <class T>
+HWY_INLINE void Prefetch(const T* from, int64_t count) {
+  for (int64_t i = 0; i < count; i += 64 / int64_t{sizeof(T)}) hwy::Prefetch(from + i);
 }
 
 /// Smaller triangles are read faster with the rest of the matrix.
@@ -251,7 +258,7 @@ struct SumOfProducts {
     for (int64_t p = 0; p < count; ++p, a += left_inner * lanes, b += right_step * lanes) {
       const auto factor = LoadReals(b);
       for (int r = 0; r < kCount; ++r) {
-        sums[r] = hn::Sub(sums[r], hn::Mul(LoadReals(a + r * left_step * lanes), factor));
+        sums[r] = hn::NegMulAdd(LoadReals(a + r * left_step * lanes), factor, sums[r]);
       }
     }
     for (int r = 0; r < kCount; ++r) StoreReals(sums[r], to + r * step * lanes);
@@ -305,19 +312,30 @@ inline void ExchangeRowsInLanes(const double* pivots, int64_t count, bool revers
   }
 }
 
-/// linalg::TriangularSolve in lanes, with the same operations.
+/// linalg::TriangularSolve in lanes.
 inline void TriangularSolveInLanes(const linalg::Triangle& t, const LaneMatrices& a, const LaneMatrices& b) {
+  constexpr int64_t kBlock = 4;  // rows from which the solved ones are subtracted together
   const bool forward = t.upper == t.transpose;
-  for (int64_t n = 0; n < a.rows; ++n) {
-    const int64_t k = forward ? n : a.rows - 1 - n;
-    if (!t.unit) {
-      const auto diagonal = a.Get(k, k);
-      for (int64_t c = 0; c < b.columns; ++c) b.Set(k, c, hn::Div(b.Get(k, c), diagonal));
+  const int64_t row_step = t.transpose ? 1 : a.columns, column_step = t.transpose ? a.columns : 1;
+  const auto at = [&](int64_t i, int64_t k) { return t.transpose ? a.At(k, i) : a.At(i, k); };
+  for (int64_t solved = 0; solved < a.rows; solved += kBlock) {
+    const int64_t count = std::min(kBlock, a.rows - solved);
+    const int64_t first = forward ? solved : a.rows - solved - count, from = forward ? 0 : first + count;
+    for (int64_t c = 0; c < b.columns && solved > 0; ++c) {
+      SumOfProducts{at(first, from), b.At(from, c), row_step, column_step, b.columns, solved}.SubtractFrom(
+          b.At(first, c), b.columns, count);
     }
-    for (int64_t m = n + 1; m < a.rows; ++m) {
-      const int64_t i = forward ? m : a.rows - 1 - m;
-      const auto factor = t.transpose ? a.Get(k, i) : a.Get(i, k);
-      for (int64_t c = 0; c < b.columns; ++c) b.Set(i, c, hn::Sub(b.Get(i, c), hn::Mul(factor, b.Get(k, c))));
+    for (int64_t n = 0; n < count; ++n) {
+      const int64_t k = forward ? first + n : first + count - 1 - n;
+      if (!t.unit) {
+        const auto diagonal = a.Get(k, k);
+        for (int64_t c = 0; c < b.columns; ++c) b.Set(k, c, hn::Div(b.Get(k, c), diagonal));
+      }
+      for (int64_t m = n + 1; m < count; ++m) {
+        const int64_t i = forward ? first + m : first + count - 1 - m;
+        const auto factor = LoadReals(at(i, k));
+        for (int64_t c = 0; c < b.columns; ++c) b.Set(i, c, hn::NegMulAdd(factor, b.Get(k, c), b.Get(i, c)));
+      }
     }
   }
 }

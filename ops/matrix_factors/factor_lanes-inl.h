@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <type_traits>
 
 #include "families/linalg/householder_lanes-inl.h"
 #include "families/linalg/lanes-inl.h"
@@ -19,22 +20,32 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Returns the lanes whose leading minors are all positive. The results of the others are undefined.
-inline RealMask FactorCholeskyInLanes(const LaneMatrices& a) {
+// Returns the lanes whose leading minors are all positive and finite. The results of the others are undefined. `size`
+// is the number of rows, maybe a constant.
+template <class Size>
+HWY_INLINE RealMask FactorCholeskyInLanes(const LaneMatrices& matrices, Size size) {
   auto regular = AllLanes();
-  for (int64_t i = 0; i < a.rows; ++i) {
-    for (int64_t j = i + 1; j < a.rows; ++j) a.Set(i, j, hn::Zero(RealTag()));
+  const int64_t n = size;
+  const LaneMatrices a{matrices.elements, n, n};
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t j = i + 1; j < n; ++j) a.Set(i, j, hn::Zero(RealTag()));
   }
-  const int64_t n = a.rows;
   for (int64_t j = 0; j < n; ++j) {
     SumOfProducts{a.At(j, 0), a.At(j, 0), n, 1, 1, j}.SubtractFrom(a.At(j, j), n, n - j);
-    const auto rest = a.Get(j, j);
-    regular = hn::And(regular, hn::Gt(rest, hn::Zero(RealTag())));
+    const auto rest = a.Get(j, j);  // not positive if an element of the row is not finite
+    regular = hn::And(regular, hn::And(hn::Gt(rest, hn::Zero(RealTag())), hn::Lt(rest, RealsOf(0x1p600))));
     const auto root = hn::Sqrt(rest), inverse = hn::Div(RealsOf(1), root);
     a.Set(j, j, root);
     for (int64_t i = j + 1; i < n; ++i) a.Set(i, j, hn::Mul(a.Get(i, j), inverse));
   }
   return regular;
+}
+
+inline RealMask FactorCholeskyInLanes(const LaneMatrices& a) {
+  if (a.rows == 2) return FactorCholeskyInLanes(a, std::integral_constant<int64_t, 2>());
+  if (a.rows == 3) return FactorCholeskyInLanes(a, std::integral_constant<int64_t, 3>());
+  if (a.rows == 4) return FactorCholeskyInLanes(a, std::integral_constant<int64_t, 4>());
+  return FactorCholeskyInLanes(a, a.rows);
 }
 
 /// The number of doubles that FactorGroup's `memory` must have space for.
@@ -52,8 +63,18 @@ void FactorGroup(const MatricesToFactor<T>& matrices, int64_t first, int64_t cou
       pivots{scales.elements + least * lanes, 1, least};
   T* const to_scales = matrices.scales + first * least;
   int32_t* const to_pivots = matrices.pivots + first * least;
-  a.Read(matrices.from + first * area, count);
-  auto regular = a.Moderate();
+  const T* const from = matrices.from + first * area;
+  T* const to = matrices.factors + first * area;
+  Prefetch(from + count * area, std::min(count, matrices.count - first - count) * area);  // for the next call
+  Prefetch(to, count * area);
+  auto regular = AllLanes();
+  if (matrices.method == MatrixFactors::Method::kCholesky) {
+    a.ReadLowerTriangle(from, count);
+    regular = FactorCholeskyInLanes(a);
+  } else {
+    a.Read(from, count);
+    regular = a.Moderate();
+  }
   if (matrices.method == MatrixFactors::Method::kLu) {
     regular = hn::And(regular, FactorLuInLanes(a, pivots.elements));
     for (int64_t k = 0; k < least; ++k) {
@@ -63,11 +84,9 @@ void FactorGroup(const MatricesToFactor<T>& matrices, int64_t first, int64_t cou
     }
   } else if (matrices.method == MatrixFactors::Method::kQr) {
     regular = hn::And(regular, FactorQrInLanes(a, scales.elements));
-  } else {
-    regular = hn::And(regular, FactorCholeskyInLanes(a));
   }
   StoreLanes(regular, done);
-  a.Write(done, count, matrices.factors + first * area);
+  a.Write(done, count, to);
   if (matrices.method == MatrixFactors::Method::kCholesky) {
     std::fill_n(to_scales, count * least, T{});
   } else {
