@@ -41,12 +41,15 @@ HWY_INLINE RealMask FactorCholeskyInLanes(const LaneMatrices& matrices, Size siz
   return regular;
 }
 
-inline RealMask FactorCholeskyInLanes(const LaneMatrices& a) {
+HWY_NOINLINE RealMask FactorCholeskyInLanes(const LaneMatrices& a) {
   if (a.rows == 2) return FactorCholeskyInLanes(a, std::integral_constant<int64_t, 2>());
   if (a.rows == 3) return FactorCholeskyInLanes(a, std::integral_constant<int64_t, 3>());
   if (a.rows == 4) return FactorCholeskyInLanes(a, std::integral_constant<int64_t, 4>());
   return FactorCholeskyInLanes(a, a.rows);
 }
+
+// The processor itself fetches smaller matrices in time.
+constexpr int64_t kMinElementsToPrefetch = 64;
 
 /// The number of doubles that FactorGroup's `memory` must have space for.
 template <class T>
@@ -65,8 +68,10 @@ void FactorGroup(const MatricesToFactor<T>& matrices, int64_t first, int64_t cou
   int32_t* const to_pivots = matrices.pivots + first * least;
   const T* const from = matrices.from + first * area;
   T* const to = matrices.factors + first * area;
-  Prefetch(from + count * area, std::min(count, matrices.count - first - count) * area);  // for the next call
-  Prefetch(to, count * area);
+  if (area >= kMinElementsToPrefetch) {
+    Prefetch(from + count * area, std::min(count, matrices.count - first - count) * area);  // for the next call
+    Prefetch(to, count * area);
+  }
   auto regular = AllLanes();
   if (matrices.method == MatrixFactors::Method::kCholesky) {
     a.ReadLowerTriangle(from, count);

@@ -41,6 +41,14 @@ class Node:
     outputs: list[tuple[type, tuple[int, ...] | None]]  # None: the shape depends on the data
     attributes: dict[str, object] = field(default_factory=dict)
 
+    def refusal_before_1_19(self) -> str | None:
+        """Returns words of the error that ONNX Runtime 1.17 and 1.18 give for the node, or None if they run it."""
+        if self.name in ("polyop::DeformConv", "polyop::SelectiveScan") and any(a is None for a in self.inputs):
+            return "type inference failed"  # they do not look behind an input that is left out
+        if self.name == "mmcv::NonMaxSuppression" and self.inputs[0].ndim == 3:
+            return "ONNX Runtime before 1.19 does not infer it from the ranks"
+        return None
+
 
 def codes(dtype: type, *shape: int) -> np.ndarray:
     """Returns an image of 8-bit integers."""
