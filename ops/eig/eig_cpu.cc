@@ -9,6 +9,7 @@
 #include "families/linalg/lanes-inl.h"
 #include "kernels/cpu/simd.h"
 #include "ops/eig/blocked_eig-inl.h"
+#include "ops/eig/eig_lanes-inl.h"
 #include "ops/eig/eig_of_matrix.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -18,7 +19,12 @@ namespace {
 
 template <class T>
 bool DecomposeMatrices(const Context& context, const GeneralMatrices<T>& matrices) {
-  if (matrices.size < blocked::kMinSize) return DecomposeEach(context, matrices);
+  if (matrices.size < blocked::kMinSize) {
+    const bool in_groups = matrices.count > 1 && matrices.size > 1 && matrices.size <= kMaxSizeInLanes;
+    return DecomposeAll<1>(context, matrices, in_groups, EigGroupDoubles(matrices),
+                           [&](int64_t first, int64_t count, double* memory, double* computed)
+                               HWY_ATTR { EigGroup(matrices, first, count, memory, computed); });
+  }
   const int64_t size = std::max(matrices.WorkSize(), blocked::GeneralEigenDoubles(matrices.size));
   return blocked::ForLargeMatrices(context, matrices.count, size, [&](int64_t n, double* work, const Context* threads) {
     if (!blocked::GeneralEigen(matrices, n, threads, work)) matrices.Decompose(n, work);
