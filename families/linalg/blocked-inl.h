@@ -161,16 +161,59 @@ class Products {
   /// The memory, which products overwrite.
   double* memory() const { return packed_; }
 
+  /// Calls compute(products, first, count) for ranges of columns, on the threads, for which the products of a range
+  /// have memory of their own. `nanoseconds` is the time of a column. The ranges take turns from both ends, so that
+  /// threads which compute ranges that follow each other take equal time if later columns need less.
+  template <class Compute>
+  void ForColumns(int64_t columns, double nanoseconds, const Compute& compute) const {
+    const int64_t panel = kVectors * LanesOf(), range = (64 + panel - 1) / panel * panel;
+    const int64_t ranges = (columns + range - 1) / range, grain = GrainFor(nanoseconds * static_cast<double>(range));
+    if (context_ == nullptr || Context::NumTasks(ranges, grain) <= 1) return compute(*this, 0, columns);
+    context_->ParallelFor(ranges, grain, [&](int64_t begin, int64_t end) HWY_ATTR {
+      for (int64_t n = begin; n < end; ++n) {
+        const int64_t first = FromBothEnds(n, ranges) * range;
+        compute(Products(nullptr, packed_ + Doubles(first)), first, std::min(range, columns - first));
+      }
+    });
+  }
+
+  /// Calls compute(begin, end) for ranges of `count` tasks of that many nanoseconds, on the threads. Requires: the
+  /// tasks use no products.
+  template <class Compute>
+  void ForRange(int64_t count, double nanoseconds, const Compute& compute) const {
+    if (context_ == nullptr) return compute(0, count);
+    context_->ParallelFor(count, GrainFor(nanoseconds), compute);
+  }
+
+  static constexpr int64_t kMaxParts = 4;
+
+  /// Calls compute(products, first, count) for at most kMaxParts ranges of rows, on the threads, for which the products
+  /// of a range have memory for products with `columns` columns. `nanoseconds` is the time of a row.
+  template <class Compute>
+  void ForRows(int64_t rows, int64_t columns, double nanoseconds, const Compute& compute) const {
+    const int64_t grain = std::max(GrainFor(nanoseconds), (rows + kMaxParts - 1) / kMaxParts);
+    if (context_ == nullptr || Context::NumTasks(rows, grain) <= 1) return compute(*this, 0, rows);
+    context_->ParallelFor(rows, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
+      compute(Products(nullptr, packed_ + task * Doubles(columns)), begin, end - begin);
+    });
+  }
+
   /// Computes c -= a b, of m x k and k x n elements; the rows of c are `stride` elements apart.
   void Subtract(int64_t m, int64_t n, int64_t k, const View& a, const View& b, double* c, int64_t stride) const {
     if (m <= 0 || n <= 0) return;
+    if (context_ != nullptr && n >= std::max<int64_t>(m, 128)) {  // the threads also pack
+      return ForColumns(n, 0.1 * static_cast<double>(m) * static_cast<double>(k),
+                        [&](const Products& own, int64_t first, int64_t count) {
+                          Products(nullptr, own.packed_).Subtract(m, count, k, a, b.At(0, first), c + first, stride);
+                        });
+    }
     for (int64_t first = 0; first < k; first += kDepth) {
       const int64_t depth = std::min(kDepth, k - first);
       Pack(b.At(first, 0), depth, n);
       const View block = a.At(0, first);
       const int64_t groups = (m + kRows - 1) / kRows;
       const auto rows = [&](int64_t begin, int64_t end) HWY_ATTR {
-        SubtractRows(block, begin * kRows, std::min(end * kRows, m), n, depth, c, stride);
+        SubtractRows(block, begin * kRows, std::min(end * kRows, m), 0, n, depth, c, stride);
       };
       if (context_ == nullptr) {
         rows(0, groups);
@@ -181,7 +224,36 @@ class Products {
     }
   }
 
+  /// Computes c -= a b for the elements of a square matrix on and below its diagonal if `lower`, otherwise on and above
+  /// it, and for some on the other side.
+  void SubtractTriangle(bool lower, int64_t size, int64_t k, const View& a, const View& b, double* c,
+                        int64_t stride) const {
+    const int64_t panel = kVectors * LanesOf(), strips = (size + kStrip - 1) / kStrip;
+    for (int64_t first = 0; first < k; first += kDepth) {
+      const int64_t depth = std::min(kDepth, k - first);
+      Pack(b.At(first, 0), depth, size);
+      const View block = a.At(0, first);
+      const auto compute = [&](int64_t begin, int64_t end) HWY_ATTR {
+        for (int64_t n = begin; n < end; ++n) {
+          const int64_t i = FromBothEnds(n, strips) * kStrip, last = std::min(i + kStrip, size);
+          SubtractRows(block, i, last, lower ? 0 : i / panel * panel, lower ? last : size, depth, c, stride);
+        }
+      };
+      if (context_ == nullptr) {
+        compute(0, strips);
+      } else {
+        const double nanoseconds = 0.05 * static_cast<double>(kStrip * depth) * static_cast<double>(size);
+        context_->ParallelFor(strips, GrainFor(nanoseconds), compute);
+      }
+    }
+  }
+
  private:
+  static constexpr int64_t kStrip = 8 * kRows;  // rows that stay in the cache for all panels
+
+  // The order 0, count - 1, 1, count - 2 and so on.
+  static int64_t FromBothEnds(int64_t n, int64_t count) { return n % 2 == 0 ? n / 2 : count - 1 - n / 2; }
+
   // Packs rows of b, in panels of vectors; columns after the last are 0.
   HWY_NOINLINE void Pack(const View& b, int64_t depth, int64_t n) const {
     const int64_t panel = kVectors * LanesOf();
@@ -201,19 +273,19 @@ class Products {
     }
   }
 
-  HWY_NOINLINE void SubtractRows(const View& a, int64_t begin, int64_t end, int64_t n, int64_t depth, double* c,
-                                 int64_t stride) const {
-    constexpr int64_t kChunk = 8 * kRows;  // rows that stay in the cache for all panels
+  // Subtracts rows [begin, end) and columns [left, right), of which `left` is the first one of a panel.
+  HWY_NOINLINE void SubtractRows(const View& a, int64_t begin, int64_t end, int64_t left, int64_t right, int64_t depth,
+                                 double* c, int64_t stride) const {
     const int64_t panel = kVectors * LanesOf();
-    for (int64_t first = begin; first < end; first += kChunk) {
-      const int64_t last = std::min(end, first + kChunk);
-      for (int64_t j = 0; j < n; j += panel) {
+    for (int64_t first = begin; first < end; first += kStrip) {
+      const int64_t last = std::min(end, first + kStrip);
+      for (int64_t j = left; j < right; j += panel) {
         const double* const weights = packed_ + j * depth;
         int64_t i = first;
         for (; i + kRows <= last; i += kRows) {
-          Block<kRows>(a.At(i, 0), depth, weights, c + i * stride + j, stride, n - j);
+          Block<kRows>(a.At(i, 0), depth, weights, c + i * stride + j, stride, right - j);
         }
-        for (; i < last; ++i) Block<1>(a.At(i, 0), depth, weights, c + i * stride + j, stride, n - j);
+        for (; i < last; ++i) Block<1>(a.At(i, 0), depth, weights, c + i * stride + j, stride, right - j);
       }
     }
   }
@@ -255,16 +327,6 @@ class Products {
   const Context* context_;
   double* packed_;
 };
-
-/// Computes c -= a b for the elements of a square matrix on and above its diagonal, and for some below it.
-inline void SubtractUpperTriangle(const Products& products, int64_t size, int64_t depth, const View& a, const View& b,
-                                  double* c, int64_t stride) {
-  constexpr int64_t kStrip = 64;  // of rows
-  for (int64_t i = 0; i < size; i += kStrip) {
-    products.Subtract(std::min(kStrip, size - i), size - i, depth, a.At(i, 0), b.At(0, i), c + i * (stride + 1),
-                      stride);
-  }
-}
 
 /// SolveTriangle of kCount vectors of columns.
 template <int kCount>
@@ -357,6 +419,11 @@ inline void SolveFromRight(const Products& products, const double* l, int64_t si
   }
 }
 
+/// Returns how many numbers of memory the products of FactorCholesky need.
+inline int64_t CholeskyDoubles(int64_t size) {
+  return std::max(Products::Doubles(size), Products::kMaxParts * Products::Doubles(size / 4 + kBase));
+}
+
 /// linalg::FactorCholesky of the lower triangle of `a`, whose upper triangle is not changed. Returns false if a leading
 /// minor is not positive; the results are undefined then.
 inline bool FactorCholesky(const Products& products, double* a, int64_t size, int64_t stride) {
@@ -364,13 +431,11 @@ inline bool FactorCholesky(const Products& products, double* a, int64_t size, in
     const int64_t first = (size / 2 + kBase - 1) / kBase * kBase, rest = size - first;
     double *const below = a + first * stride, *const corner = below + first;
     if (!FactorCholesky(products, a, first, stride)) return false;
-    SolveFromRight(products, a, first, below, rest, stride);
-    constexpr int64_t kStrip = 64;  // of rows, of which the columns up to the diagonal are computed
-    for (int64_t i = 0; i < rest; i += kStrip) {
-      const int64_t rows = std::min(kStrip, rest - i);
-      products.Subtract(rows, i + rows, first, {below + i * stride, stride, 1}, {below, 1, stride}, corner + i * stride,
-                        stride);
-    }
+    products.ForRows(rest, first / 2, 0.05 * static_cast<double>(first * first),
+                     [&](const Products& own, int64_t begin, int64_t count) {
+                       SolveFromRight(own, a, first, below + begin * stride, count, stride);
+                     });
+    products.SubtractTriangle(true, rest, first, {below, stride, 1}, {below, 1, stride}, corner, stride);
     return FactorCholesky(products, corner, rest, stride);
   }
   double inverses[kBase];
@@ -421,12 +486,16 @@ inline int32_t FactorLuRecursively(const Products& products, double* a, int64_t 
   const int64_t first = (smaller / 2 + kPanelOfLu - 1) / kPanelOfLu * kPanelOfLu;
   double *const right = a + first, *const below = a + first * stride, *const corner = below + first;
   const int32_t info = FactorLuRecursively(products, a, rows, first, stride, pivots, copy);
-  for (int64_t k = 0; k < first; ++k) {
-    const int64_t other = int64_t{pivots[k]} - 1;
-    if (other != k) std::swap_ranges(right + k * stride, right + k * stride + columns - first, right + other * stride);
-  }
-  SolveTriangle(products, {a, stride, 1}, true, true, first, right, columns - first, stride);
-  products.Subtract(rows - first, columns - first, first, {below, stride, 1}, {right, stride, 1}, corner, stride);
+  const double nanoseconds = 0.1 * static_cast<double>(first) * static_cast<double>(rows);
+  products.ForColumns(columns - first, nanoseconds, [&](const Products& own, int64_t begin, int64_t count) {
+    double* const block = right + begin;
+    for (int64_t k = 0; k < first; ++k) {
+      const int64_t other = int64_t{pivots[k]} - 1;
+      if (other != k) std::swap_ranges(block + k * stride, block + k * stride + count, block + other * stride);
+    }
+    SolveTriangle(own, {a, stride, 1}, true, true, first, block, count, stride);
+    own.Subtract(rows - first, count, first, {below, stride, 1}, {block, stride, 1}, corner + begin, stride);
+  });
   const int32_t later =
       FactorLuRecursively(products, corner, rows - first, columns - first, stride, pivots + first, copy);
   for (int64_t k = first; k < smaller; ++k) {
@@ -443,17 +512,6 @@ inline int32_t FactorLu(const Products& products, double* a, int64_t rows, int64
                         int32_t* pivots) {
   const bool has_space = kPanelOfLu * rows <= Products::Doubles(columns);
   return FactorLuRecursively(products, a, rows, columns, stride, pivots, has_space ? products.memory() : nullptr);
-}
-
-/// Overwrites a unit matrix by the inverse of a lower triangle, whose diagonal counts as 1.
-inline void InvertUnitLower(const Products& products, const View& t, int64_t size, double* b, int64_t stride) {
-  if (size <= kBase) return SolveSmallTriangle(t, true, true, size, b, size, stride);
-  const int64_t first = (size / 2 + kBase - 1) / kBase * kBase, rest = size - first;
-  double* const below = b + first * stride;
-  InvertUnitLower(products, t, first, b, stride);
-  products.Subtract(rest, first, first, t.At(first, 0), {b, stride, 1}, below, stride);
-  SolveTriangle(products, t.At(first, first), true, true, rest, below, first, stride);
-  InvertUnitLower(products, t.At(first, first), rest, below + first, stride);
 }
 
 /// Computes the upper triangle T with which the product of `count` <= kPanel reflections is I - V T V^T. Row k of V^T

@@ -109,8 +109,8 @@ inline void Tridiagonalize(const Products& products, double* a, int64_t size, do
     }
     const double *const v = vs + last, *const w = ws + last;
     double* const corner = a + last * (size + 1);
-    SubtractUpperTriangle(products, size - last, count, {v, 1, size}, {w, size, 1}, corner, size);
-    SubtractUpperTriangle(products, size - last, count, {w, 1, size}, {v, size, 1}, corner, size);
+    products.SubtractTriangle(false, size - last, count, {v, 1, size}, {w, size, 1}, corner, size);
+    products.SubtractTriangle(false, size - last, count, {w, 1, size}, {v, size, 1}, corner, size);
   }
 }
 

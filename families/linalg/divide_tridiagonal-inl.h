@@ -233,13 +233,16 @@ class TridiagonalEigen {
     // Row i of the matrix: the poles minus root i, and then the eigenvector, whose elements' products with the
     // differences are those of the z for which the computed roots are exact.
     const SecularEquation equation{poles, squares, count, rho};
-    for (int64_t i = 0; i < count; ++i) line[i] = equation.Solve(i, matrix_ + i * count);
-    for (int64_t i = 0; i < count; ++i) {
-      const double* const differences = matrix_ + i * count;
-      for (int64_t j = 0; j < i; ++j) exact[j] *= differences[j] / (poles[j] - poles[i]);
-      exact[i] *= differences[i];
-      for (int64_t j = i + 1; j < count; ++j) exact[j] *= differences[j] / (poles[j] - poles[i]);
-    }
+    products_.ForRange(count, 5 * static_cast<double>(count), [&](int64_t begin, int64_t end) HWY_ATTR {
+      for (int64_t i = begin; i < end; ++i) line[i] = equation.Solve(i, matrix_ + i * count);
+    });
+    products_.ForRange(count, static_cast<double>(count), [&](int64_t begin, int64_t end) HWY_ATTR {
+      for (int64_t i = 0; i < count; ++i) {
+        const double* const differences = matrix_ + i * count;
+        for (int64_t j = begin; j < end; ++j)
+          exact[j] *= i == j ? differences[j] : differences[j] / (poles[j] - poles[i]);
+      }
+    });
     for (int64_t j = 0; j < count; ++j) exact[j] = std::copysign(std::sqrt(std::fabs(exact[j])), z[kept[j]]);
     for (int64_t i = 0; i < count; ++i) {
       double* const vector = matrix_ + i * count;

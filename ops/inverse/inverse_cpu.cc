@@ -80,8 +80,16 @@ bool InvertScaledByBlocks(const InverseScratch& scratch, int64_t size) {
     if (!IsPivot(factors[k * size + k], size)) return false;
     matrix[k * size + k] = 1;
   }
-  blocked::InvertUnitLower(products, {factors, size, 1}, size, matrix, size);
-  blocked::SolveTriangle(products, {factors, size, 1}, false, false, size, matrix, size, size);
+  const blocked::View triangles{factors, size, 1};
+  const auto solve = [&](const blocked::Products& own, int64_t first, int64_t count) {
+    constexpr int64_t kColumns = 64;  // the rows above them stay 0 when the lower triangle is solved
+    for (int64_t j = first; j < first + count; j += kColumns) {
+      blocked::SolveTriangle(own, triangles.At(j, j), true, true, size - j, matrix + j * (size + 1),
+                             std::min(kColumns, first + count - j), size);
+    }
+    blocked::SolveTriangle(own, triangles, false, false, size, matrix + first, count, size);
+  };
+  products.ForColumns(size, 0.1 * static_cast<double>(area), solve);
   for (int64_t i = 0; i < size; ++i) {  // the columns, in the rows' reverse order
     double* const row = matrix + i * size;
     for (int64_t k = size; k-- > 0;) std::swap(row[k], row[scratch.pivots[k] - 1]);

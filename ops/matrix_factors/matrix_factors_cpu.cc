@@ -64,9 +64,10 @@ bool FactorAll(const Context& context, const MatricesToFactor<T>& matrices) {
         [&](int64_t n, double* memory) { matrices.Factor(n, memory); });
   }
   if (in_lanes && matrices.smaller() >= blocked::kMinSize) {
-    const int64_t memory = matrices.method == MatrixFactors::Method::kQr
-                               ? blocked::QrFactors::Doubles(matrices.columns, matrices.rows)
-                               : blocked::Products::Doubles(matrices.columns);
+    const int64_t memory =
+        matrices.method == MatrixFactors::Method::kQr
+            ? blocked::QrFactors::Doubles(matrices.columns, matrices.rows)
+            : std::max(blocked::Products::Doubles(matrices.columns), blocked::CholeskyDoubles(matrices.smaller()));
     return blocked::ForLargeMatrices(context, matrices.count, matrices.WorkSize() + memory,
                                      [&](int64_t n, double* work, const Context* threads) {
                                        if (!FactorByBlocks(matrices, n, threads, work)) matrices.Factor(n, work);

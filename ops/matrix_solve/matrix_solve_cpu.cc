@@ -18,6 +18,27 @@ namespace {
 // Right sides with more columns fill vectors.
 constexpr int64_t kMaxColumnsInLanes = 32;
 
+// SolveTriangle of a triangle of which blocks of rows are converted, so that they are still in the caches when they are
+// used. Requires: `work` has space for kRowsAtOnce rows.
+constexpr int64_t kRowsAtOnce = 32, kMaxColumnsByRows = 32;
+
+template <class T>
+void SolveByRows(const blocked::Products& products, const T* from, bool lower, bool unit, int64_t size, double* b,
+                 int64_t columns, double* work) {
+  for (int64_t done = 0; done < size; done += kRowsAtOnce) {
+    const int64_t count = std::min(kRowsAtOnce, size - done), first = lower ? done : size - done - count;
+    const int64_t begin = lower ? 0 : first;  // of the elements that are used
+    for (int64_t i = 0; i < count; ++i) {
+      blocked::ToDoubles(from + (first + i) * size + begin, done + count, work + i * size);
+    }
+    double *const block = b + first * columns, *const known = lower ? b : block + count * columns;
+    products.Subtract(count, columns, done, {lower ? work : work + count, size, 1}, {known, columns, 1}, block,
+                      columns);
+    blocked::SolveTriangle(products, {lower ? work + done : work, size, 1}, lower, unit, count, block, columns,
+                           columns);
+  }
+}
+
 // Solves equations by blocks. Returns false for a general matrix that is not finite, for which Solve is exact.
 template <class T>
 bool SolveByBlocks(const EquationsToSolve<T>& equations, int64_t n, const Context* context, double* work,
@@ -29,6 +50,13 @@ bool SolveByBlocks(const EquationsToSolve<T>& equations, int64_t n, const Contex
   const bool general = equations.method == Method::kGeneral, upper = equations.method == Method::kUpper;
   const bool cholesky = equations.method == Method::kCholesky;
   const blocked::Products products(context, memory);
+  if ((upper || equations.method == Method::kLower) && !equations.transpose && columns <= kMaxColumnsByRows) {
+    blocked::ToDoubles(equations.right + n * right, right, b);
+    SolveByRows(products, from, !upper, equations.unit, size, b, columns, work);
+    blocked::FromDoubles(b, right, equations.to + n * right);
+    equations.info[n] = 0;
+    return true;
+  }
   if (general && equations.transpose) {
     blocked::Transpose(from, size, size, work);
   } else if (upper || cholesky || equations.method == Method::kLower) {
@@ -51,7 +79,10 @@ bool SolveByBlocks(const EquationsToSolve<T>& equations, int64_t n, const Contex
   }
   const blocked::View plain{work, size, 1}, transposed{work, 1, size};
   const auto solve = [&](const blocked::View& t, bool lower, bool unit) {
-    blocked::SolveTriangle(products, t, lower, unit, size, b, columns, columns);
+    products.ForColumns(columns, 0.05 * static_cast<double>(area),
+                        [&](const blocked::Products& own, int64_t first, int64_t count) {
+                          blocked::SolveTriangle(own, t, lower, unit, size, b + first, count, columns);
+                        });
   };
   if (upper || equations.method == Method::kLower) {
     solve(equations.transpose ? transposed : plain, upper == equations.transpose, equations.unit);

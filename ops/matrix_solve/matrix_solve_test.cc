@@ -1,6 +1,7 @@
 #include "ops/matrix_solve/matrix_solve.h"
 
 #include <cmath>
+#include <utility>
 
 #include "testing/testing.h"
 
@@ -61,6 +62,35 @@ TEST_P(MatrixSolveTest, ManySmallSystemsMatchReference) {
       ExpectMatchesReference(MatrixSolve{.transpose = transpose}, {a, b, absent}, tolerance);
       ExpectMatchesReference(MatrixSolve{.method = Method::kUpper, .transpose = transpose}, {a, b, absent}, tolerance);
       ExpectMatchesReference(MatrixSolve{.method = Method::kLu, .transpose = transpose}, {a, b, pivots}, tolerance);
+    }
+  }
+}
+
+// One matrix, whose blocks the threads compute.
+TEST_P(MatrixSolveTest, ALargeMatrixMatchesReference) {
+  std::mt19937 rng(4);
+  const Tolerance tolerance = GetParam() == DType::kF64 ? Tolerance{1e-10, 1e-10} : ToleranceFor(GetParam());
+  const HostTensor absent = HostTensor::Absent();
+  for (const auto& [size, columns] : {std::pair<int64_t, int64_t>{48, 1}, {65, 33}, {129, 8}, {290, 32}, {161, 201}}) {
+    HostTensor a = HostTensor::Uniform(GetParam(), {size, size}, rng);
+    for (int64_t e = 0; e < a.size(); ++e) {
+      a.set(e, a.at(e) / static_cast<double>(size) + (e / size == e % size ? 2 : 0));
+    }
+    HostTensor lower = a, upper = a;  // NaN is in the other triangle
+    for (int64_t e = 0; e < a.size(); ++e) {
+      if (e / size < e % size) lower.set(e, NAN);
+      if (e / size > e % size) upper.set(e, NAN);
+    }
+    const HostTensor b = HostTensor::Uniform(GetParam(), {size, columns}, rng);
+    ExpectMatchesReference(MatrixSolve{.method = Method::kCholesky}, {a, b, absent}, tolerance);
+    for (const int64_t transpose : {0, 1}) {
+      ExpectMatchesReference(MatrixSolve{.transpose = transpose}, {a, b, absent}, tolerance);
+      for (const int64_t unit : {0, 1}) {
+        ExpectMatchesReference(MatrixSolve{.method = Method::kLower, .transpose = transpose, .unit = unit},
+                               {lower, b, absent}, tolerance);
+        ExpectMatchesReference(MatrixSolve{.method = Method::kUpper, .transpose = transpose, .unit = unit},
+                               {upper, b, absent}, tolerance);
+      }
     }
   }
 }

@@ -61,7 +61,7 @@ struct MatricesInVectors : MatricesToDecompose<T> {
   void ProductsOfRows(const blocked::Products& products, const double* vectors, double* gram) const {
     const int64_t pairs = this->shorter, length = this->longer;
     std::fill_n(gram, pairs * pairs, 0.0);
-    blocked::SubtractUpperTriangle(products, pairs, length, {vectors, length, 1}, {vectors, 1, length}, gram, pairs);
+    products.SubtractTriangle(false, pairs, length, {vectors, length, 1}, {vectors, 1, length}, gram, pairs);
     for (int64_t i = 0; i < pairs * pairs; ++i) gram[i] = -gram[i];
   }
 
