@@ -162,7 +162,7 @@ class Products {
   double* memory() const { return packed_; }
 
   /// Calls compute(products, first, count) for ranges of columns, on the threads, for which the products of a range
-  /// have memory of their own. `nanoseconds` is the time of a column. The ranges take turns from both ends, so that
+  /// have separate memory. `nanoseconds` is the time of a column. The ranges take turns from both ends, so that
   /// threads which compute ranges that follow each other take equal time if later columns need less.
   template <class Compute>
   void ForColumns(int64_t columns, double nanoseconds, const Compute& compute) const {

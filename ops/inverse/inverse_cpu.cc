@@ -90,10 +90,12 @@ bool InvertScaledByBlocks(const InverseScratch& scratch, int64_t size) {
     blocked::SolveTriangle(own, triangles, false, false, size, matrix + first, count, size);
   };
   products.ForColumns(size, 0.1 * static_cast<double>(area), solve);
-  for (int64_t i = 0; i < size; ++i) {  // the columns, in the rows' reverse order
-    double* const row = matrix + i * size;
-    for (int64_t k = size; k-- > 0;) std::swap(row[k], row[scratch.pivots[k] - 1]);
-  }
+  products.ForRange(size, static_cast<double>(size), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {  // the columns, in the rows' reverse order
+      double* const row = matrix + i * size;
+      for (int64_t k = size; k-- > 0;) std::swap(row[k], row[scratch.pivots[k] - 1]);
+    }
+  });
   return true;
 }
 
