@@ -846,7 +846,7 @@ def test_sample(name: str) -> None:
         ("nn.LSTM", "f32", "auto"), ("nn.GRU", "f32", "auto"), ("nn.LSTM", "f64", "static"),
         ("nn.GRU", "f64", "static"), ("multinomial", "f64", "static"), ("native_layer_norm", "f64", "static"),
         ("geqrf", "f32", "auto"), ("std_mean.unbiased", "f64", "auto"), ("linalg.eig", "f64", "auto"),
-        ("equal", "f32", "auto"),
+        ("equal", "f32", "auto"), ("histogram", "f32", "auto"), ("histogramdd", "f64", "auto"),
     ],
 )  # fmt: skip
 def test_sample_of_types_and_shapes(name: str, dtype: str, shapes: str) -> None:

@@ -23,6 +23,7 @@ from polyop._aten import packed
 from polyop._aten.ctc import ctc_loss
 from polyop._aten.linalg import geqrf, lstsq
 from polyop._aten.quantized import fake_quantize, grouped_mm
+from polyop._aten.statistics import histogram, histogram_count, histogramdd, histogramdd_bin_edges
 
 
 def _gaussian_nll_loss(
@@ -81,10 +82,32 @@ def _allclose(
     return torch.isclose(input, other, rtol, atol, equal_nan).all()
 
 
+def _have_constant_sizes(*tensors: Any) -> bool:
+    """Says whether PyTorch can compute the sizes of an operator's results although it has no fake kernel for it."""
+    return all(isinstance(size, int) for tensor in tensors if isinstance(tensor, Tensor) for size in tensor.shape)
+
+
 def _geqrf(input: Tensor) -> Any:
-    if input.dtype.is_complex or all(isinstance(size, int) for size in input.shape):
-        return NotImplemented  # PyTorch's operator has no fake kernel for sizes that are not constant
+    if input.dtype.is_complex or _have_constant_sizes(input):
+        return NotImplemented
     return torch.return_types.geqrf(geqrf(input))
+
+
+def _histogram(input: Tensor, bins: Any, *, weight: Tensor | None = None, density: bool = False, **limits: Any) -> Any:
+    if _have_constant_sizes(input, bins, weight):
+        return NotImplemented
+    function: Any = histogram if isinstance(bins, Tensor) else histogram_count
+    return torch.return_types.histogram(function(input, bins, weight=weight, density=density, **limits))
+
+
+def _histogramdd(
+    input: Tensor, bins: Any, range: Any = None, weight: Tensor | None = None, density: bool = False
+) -> Any:  # fmt: skip
+    bins = [bins] * input.shape[-1] if isinstance(bins, int) else list(bins)
+    if _have_constant_sizes(input, weight, *bins):
+        return NotImplemented
+    edges = bins if isinstance(bins[0], Tensor) else histogramdd_bin_edges(input, bins, range=range)
+    return torch.return_types.histogramdd((histogramdd(input, edges, weight=weight, density=density), tuple(edges)))
 
 
 def _narrow(input: Tensor, dim: int, start: Any, length: int) -> Any:
@@ -131,6 +154,9 @@ _REPLACED: dict[Any, Callable[..., Any]] = {
     Tensor.allclose: _allclose,
     torch.geqrf: _geqrf,
     Tensor.geqrf: _geqrf,
+    torch.histogram: _histogram,
+    Tensor.histogram: _histogram,
+    torch.histogramdd: _histogramdd,
     torch.narrow: _narrow,
     Tensor.narrow: _narrow,
     functional.one_hot: _one_hot,
