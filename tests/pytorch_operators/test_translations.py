@@ -553,19 +553,33 @@ def test_hash_tensor(x: torch.Tensor) -> None:
     np.testing.assert_array_equal(rows.view(np.int64), torch.hash_tensor(x, -1, keepdim=True).view(torch.int64).numpy())
 
 
+def _of_any_sizes(call: Callable[..., Any], x: torch.Tensor) -> ort.InferenceSession:
+    sizes = dict.fromkeys(range(x.dim()), torch.export.Dim.AUTO)
+    program = torch.onnx.export(Call(call, ((x,), {})), (x,), dynamo=True, verbose=False, dynamic_shapes=((sizes,),))
+    assert program is not None
+    return ort.InferenceSession(program.model_proto.SerializeToString())
+
+
 @pytest.mark.parametrize("shape", [(2, 3, 6, 7), (3, 6, 7)], ids=str)
 def test_unfold_of_sizes_that_are_not_constant(shape: tuple[int, ...]) -> None:
     def call(x: torch.Tensor) -> torch.Tensor:
         return F.unfold(x, (2, 3), dilation=(1, 2), padding=(1, 0), stride=(2, 1))
 
-    sizes = dict.fromkeys(range(len(shape)), torch.export.Dim.AUTO)
-    x = _random(*shape)
-    program = torch.onnx.export(Call(call, ((x,), {})), (x,), dynamo=True, verbose=False, dynamic_shapes=((sizes,),))
-    assert program is not None
-    session = ort.InferenceSession(program.model_proto.SerializeToString())
+    session = _of_any_sizes(call, _random(*shape))
     for more in (0, 1, 4):
         x = _random(*(size + more for size in shape))
         np.testing.assert_array_equal(session.run(None, {session.get_inputs()[0].name: x.numpy()})[0], call(x).numpy())
+
+
+def test_sizes_of_complex_numbers() -> None:
+    def call(x: torch.Tensor) -> torch.Tensor:
+        return x.abs().reshape(x.shape[0], -1) * x.shape[-1] + x.numel()
+
+    session = _of_any_sizes(call, torch.complex(_random(2, 3, 5), _random(2, 3, 5)))
+    for shape in [(2, 3, 5), (4, 2, 7), (3, 6, 2)]:
+        x = torch.complex(_random(*shape), _random(*shape))
+        pairs = torch.view_as_real(x).numpy()
+        np.testing.assert_allclose(session.run(None, {session.get_inputs()[0].name: pairs})[0], call(x).numpy(), 1e-6)
 
 
 SLOW = {
@@ -846,7 +860,7 @@ def test_sample(name: str) -> None:
         ("nn.LSTM", "f32", "auto"), ("nn.GRU", "f32", "auto"), ("nn.LSTM", "f64", "static"),
         ("nn.GRU", "f64", "static"), ("multinomial", "f64", "static"), ("native_layer_norm", "f64", "static"),
         ("geqrf", "f32", "auto"), ("std_mean.unbiased", "f64", "auto"), ("linalg.eig", "f64", "auto"),
-        ("equal", "f32", "auto"), ("histogram", "f32", "auto"), ("histogramdd", "f64", "auto"),
+        ("equal", "f32", "auto"), ("histogram", "f32", "auto"), ("histogramdd", "f64", "auto"), ("istft", "f32", "auto"),
     ],
 )  # fmt: skip
 def test_sample_of_types_and_shapes(name: str, dtype: str, shapes: str) -> None:

@@ -49,18 +49,33 @@ def _translate(operator: Operator) -> None:
     onnx_impl(operator.overload, no_compile=True)(translation)
 
 
+def _standard(op_type: str, inputs: list[Any], attributes: dict[str, Any] | None = None) -> Any:
+    """Adds a standard node. Returns its output."""
+    node = onnx_ir.Node("", op_type, inputs, onnx_ir.convenience.convert_attributes(attributes or {}))
+    _core.current_tracer.nodes.append(node)
+    return node.outputs[0]
+
+
 def _number_of_elements(self: Any) -> Any:
-    size = onnx_ir.Node("", "Size", [self])
-    _core.current_tracer.nodes.append(size)
-    return size.outputs[0]
+    return _standard("Size", [self])
+
+
+def _number_of_complex_elements(self: Any) -> Any:
+    two = _standard("Constant", [], {"value": onnx_ir.tensor(2, onnx_ir.DataType.INT64)})
+    return _standard("Div", [_standard("Size", [self]), two])
+
+
+def _size_of_complex(self: Any, dim: int = 0) -> Any:
+    """Returns a size of a tensor of complex numbers, which are pairs in a last dimension of 2."""
+    start, end = (dim, dim + 1) if dim >= 0 else (dim - 1, dim)
+    return _standard("Squeeze", [_standard("Shape", [self], {"start": start, "end": end})])
 
 
 def _added(op_type: str, inputs: list[Any], attributes: dict[str, Any] | None = None) -> Any:
     """Adds a node of a translation of repeat_interleave. Returns its output."""
-    node = onnx_ir.Node("", op_type, inputs, onnx_ir.convenience.convert_attributes(attributes or {}))
-    node.metadata_props[OPERATOR_KEY] = _REPEAT
-    _core.current_tracer.nodes.append(node)
-    return node.outputs[0]
+    result = _standard(op_type, inputs, attributes)
+    result.producer().metadata_props[OPERATOR_KEY] = _REPEAT
+    return result
 
 
 def _constant(value: int, dimensions: int) -> Any:
@@ -146,6 +161,8 @@ except ImportError:  # without onnxscript there is no dynamo exporter
 
 if onnx_impl is not None:
     onnx_impl(torch.ops.aten.sym_numel.default, no_compile=True)(_number_of_elements)
+    onnx_impl(torch.ops.aten.sym_numel.default, no_compile=True, complex=True)(_number_of_complex_elements)
+    onnx_impl(torch.ops.aten.sym_size.int, no_compile=True, complex=True)(_size_of_complex)
     onnx_impl(torch.ops.aten.repeat_interleave.Tensor, no_compile=True)(_repeated_indices)
 for _operator in ALL_OPERATORS:
     if onnx_impl is not None:
