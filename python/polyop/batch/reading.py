@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import tarfile
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +22,8 @@ from polyop.batch.sources import ARRAYS, IMAGES, VIDEOS, Task
 
 _FILES = (*IMAGES, *ARRAYS)  # of shards
 _NPY, _ZIP = b"\x93NUMPY", b"PK\x03\x04"
+_PARSING = threading.Lock()
+"""NumPy parses the header of an array as Python. Some releases of Python 3.11 cannot do this in several threads."""
 
 
 @dataclass(frozen=True)
@@ -179,9 +182,14 @@ def _of_tar(path: Path, decode: Callable[[Mapping[str, bytes], str], Arrays]) ->
         yield Sample(index, key, partial(decode, members, key))
 
 
+def _array(data: bytes) -> np.ndarray:
+    with _PARSING:
+        return np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
+
+
 def _npy(data: bytes, name: str) -> np.ndarray:
     try:
-        return np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
+        return _array(data)
     except (ValueError, EOFError, OSError) as error:
         raise SampleError(f"'{name}' is not a readable .npy file: {error}") from None
 
@@ -192,8 +200,8 @@ def _npz(data: bytes, name: str) -> dict[str, np.ndarray]:
     if not data.startswith(_ZIP):
         raise SampleError(f"'{name}' is not a readable .npz file: expected a zip archive")
     try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-            return {key: archive[key] for key in archive.files}
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            return {member.removesuffix(".npy"): _array(archive.read(member)) for member in archive.namelist()}
     except (ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
         raise SampleError(f"'{name}' is not a readable .npz file: {error}") from None
 
