@@ -145,7 +145,7 @@ def _measured() -> str:
 
 
 def _times() -> str:
-    """Returns a row for each group of calls, and one for each call that misses its target."""
+    """Returns a row for each group of calls, and one for each call that takes more than 1.5 times as long."""
     rows = [row for row in json.loads(TIMES.read_text(encoding="utf-8"))["rows"] if "ratio" in row]
     lines = [
         "",
@@ -173,10 +173,10 @@ def _times() -> str:
         "| Call | Ratio, 1 and 2 threads | After `polyop optimize`, 1 and 2 threads |",
         "|---|---|---|",
     ]
-    slow: dict[str, dict[int, dict[str, Any]]] = {}
+    by_call: dict[str, dict[int, dict[str, Any]]] = {}
     for row in rows:
-        slow.setdefault(row["call"], {})[row["threads"]] = row
-    for call, of in sorted(slow.items(), key=lambda item: -max(row["ratio"] for row in item[1].values())):
+        by_call.setdefault(row["call"], {})[row["threads"]] = row
+    for call, of in sorted(by_call.items(), key=lambda item: -max(row["ratio"] for row in item[1].values())):
         if any(row["ratio"] > 1.5 for row in of.values()):
             ratios = [f"{of[n]['ratio']:.1f}" if n in of else "-" for n in (1, 2)]
             lines.append(f"| {call} | {', '.join(ratios)} | {_after(of.get(1))}, {_after(of.get(2))} |")

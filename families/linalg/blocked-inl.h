@@ -177,8 +177,8 @@ class Products {
     });
   }
 
-  /// Calls compute(begin, end) for ranges of `count` tasks of that many nanoseconds, on the threads. Requires: the
-  /// tasks use no products.
+  /// Calls compute(begin, end) for ranges of `count` tasks of that many nanoseconds, on the threads, which share the
+  /// memory.
   template <class Compute>
   void ForRange(int64_t count, double nanoseconds, const Compute& compute) const {
     if (context_ == nullptr) return compute(0, count);
@@ -233,18 +233,13 @@ class Products {
       const int64_t depth = std::min(kDepth, k - first);
       Pack(b.At(first, 0), depth, size);
       const View block = a.At(0, first);
-      const auto compute = [&](int64_t begin, int64_t end) HWY_ATTR {
+      const double nanoseconds = 0.05 * static_cast<double>(kStrip * depth) * static_cast<double>(size);
+      ForRange(strips, nanoseconds, [&](int64_t begin, int64_t end) HWY_ATTR {
         for (int64_t n = begin; n < end; ++n) {
           const int64_t i = FromBothEnds(n, strips) * kStrip, last = std::min(i + kStrip, size);
           SubtractRows(block, i, last, lower ? 0 : i / panel * panel, lower ? last : size, depth, c, stride);
         }
-      };
-      if (context_ == nullptr) {
-        compute(0, strips);
-      } else {
-        const double nanoseconds = 0.05 * static_cast<double>(kStrip * depth) * static_cast<double>(size);
-        context_->ParallelFor(strips, GrainFor(nanoseconds), compute);
-      }
+      });
     }
   }
 

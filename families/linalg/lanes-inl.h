@@ -46,10 +46,13 @@ HWY_INLINE void StoreRealsAs(Reals v, float* to) {
   hn::StoreU(hn::DemoteTo(d, v), d, to);
 }
 
-/// Fetches elements into the cache: those that are read or written later.
+/// Fetches matrices of `area` elements into the cache, which are read or written later. The processor itself fetches
+/// smaller ones in time.
 template <class T>
-HWY_INLINE void Prefetch(const T* from, int64_t count) {
-  for (int64_t i = 0; i < count; i += 64 / int64_t{sizeof(T)}) hwy::Prefetch(from + i);
+HWY_INLINE void Prefetch(const T* from, int64_t count, int64_t area) {
+  constexpr int64_t kMinArea = 64;
+  if (area < kMinArea) return;
+  for (int64_t i = 0; i < count * area; i += 64 / int64_t{sizeof(T)}) hwy::Prefetch(from + i);
 }
 
 /// Smaller triangles are read faster with the rest of the matrix.

@@ -48,9 +48,6 @@ HWY_NOINLINE RealMask FactorCholeskyInLanes(const LaneMatrices& a) {
   return FactorCholeskyInLanes(a, a.rows);
 }
 
-// The processor itself fetches smaller matrices in time.
-constexpr int64_t kMinElementsToPrefetch = 64;
-
 /// The number of doubles that FactorGroup's `memory` must have space for.
 template <class T>
 int64_t FactorGroupDoubles(const MatricesToFactor<T>& matrices) {
@@ -68,10 +65,8 @@ void FactorGroup(const MatricesToFactor<T>& matrices, int64_t first, int64_t cou
   int32_t* const to_pivots = matrices.pivots + first * least;
   const T* const from = matrices.from + first * area;
   T* const to = matrices.factors + first * area;
-  if (area >= kMinElementsToPrefetch) {
-    Prefetch(from + count * area, std::min(count, matrices.count - first - count) * area);  // for the next call
-    Prefetch(to, count * area);
-  }
+  Prefetch(from + count * area, std::min(count, matrices.count - first - count), area);  // for the next call
+  Prefetch(to, count, area);
   auto regular = AllLanes();
   if (matrices.method == MatrixFactors::Method::kCholesky) {
     a.ReadLowerTriangle(from, count);

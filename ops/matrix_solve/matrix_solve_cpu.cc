@@ -18,10 +18,13 @@ namespace {
 // Right sides with more columns fill vectors.
 constexpr int64_t kMaxColumnsInLanes = 32;
 
+// Of few right sides, SolveByRows solves the equations.
+constexpr int64_t kMaxColumnsByRows = 32;
+
+constexpr int64_t kRowsAtOnce = 32;
+
 // SolveTriangle of a triangle of which blocks of rows are converted, so that they are still in the caches when they are
 // used. Requires: `work` has space for kRowsAtOnce rows.
-constexpr int64_t kRowsAtOnce = 32, kMaxColumnsByRows = 32;
-
 template <class T>
 void SolveByRows(const blocked::Products& products, const T* from, bool lower, bool unit, int64_t size, double* b,
                  int64_t columns, double* work) {
@@ -48,23 +51,17 @@ bool SolveByBlocks(const EquationsToSolve<T>& equations, int64_t n, const Contex
   const T* const from = equations.from + n * area;
   double *const b = work + area, *const memory = b + right;
   const bool general = equations.method == Method::kGeneral, upper = equations.method == Method::kUpper;
-  const bool cholesky = equations.method == Method::kCholesky;
+  const bool cholesky = equations.method == Method::kCholesky, triangular = upper || equations.method == Method::kLower;
+  const bool by_rows = triangular && !equations.transpose && columns <= kMaxColumnsByRows;
   const blocked::Products products(context, memory);
-  if ((upper || equations.method == Method::kLower) && !equations.transpose && columns <= kMaxColumnsByRows) {
-    blocked::ToDoubles(equations.right + n * right, right, b);
-    SolveByRows(products, from, !upper, equations.unit, size, b, columns, work);
-    blocked::FromDoubles(b, right, equations.to + n * right);
-    equations.info[n] = 0;
-    return true;
-  }
   if (general && equations.transpose) {
     blocked::Transpose(from, size, size, work);
-  } else if (upper || cholesky || equations.method == Method::kLower) {
+  } else if (cholesky || (triangular && !by_rows)) {
     for (int64_t i = 0; i < size; ++i) {  // the other triangle is not read
       const int64_t first = i * size + (upper ? i : 0);
       blocked::ToDoubles(from + first, upper ? size - i : i + 1, work + first);
     }
-  } else {
+  } else if (!by_rows) {
     blocked::ToDoubles(from, area, work);
   }
   if (general && !AllFinite(work, area)) return false;
@@ -84,7 +81,9 @@ bool SolveByBlocks(const EquationsToSolve<T>& equations, int64_t n, const Contex
                           blocked::SolveTriangle(own, t, lower, unit, size, b + first, count, columns);
                         });
   };
-  if (upper || equations.method == Method::kLower) {
+  if (by_rows) {
+    SolveByRows(products, from, !upper, equations.unit, size, b, columns, work);
+  } else if (triangular) {
     solve(equations.transpose ? transposed : plain, upper == equations.transpose, equations.unit);
   } else if (cholesky) {
     solve(plain, true, false);

@@ -31,8 +31,8 @@ void SolveGroup(const EquationsToSolve<T>& equations, int64_t first, int64_t cou
   const LaneMatrices a{memory, size, size}, b{memory + LaneMatrices::Doubles(size, size), size, columns};
   double* const rows = b.elements + LaneMatrices::Doubles(size, columns);
   const T* const from = equations.from + first * size * size;
-  const int64_t later = std::min(count, equations.count - first - count);  // matrices of the next call
-  Prefetch(from + count * size * size, later * size * size);
+  // For the next call.
+  Prefetch(from + count * size * size, std::min(count, equations.count - first - count), size * size);
   if (equations.method == Method::kLower || equations.method == Method::kCholesky) {
     a.ReadLowerTriangle(from, count);
   } else if (equations.method == Method::kUpper) {

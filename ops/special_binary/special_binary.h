@@ -46,9 +46,8 @@ struct SpecialBinary {
           give NaN; the limit of Hermite's polynomials is 512, that of Chebyshev's 2^53. The length of a pair with an
           infinity is infinite. A [portable file](../portable-files.md) has functions for the elementary functions only:
           series whose number of terms depends on the elements have no exact form in ONNX.)",
-      .source =
-          "`torch.special`; torch.hypot, nextafter, copysign, fmod, logaddexp, xlogy, atan2; Mod of ONNX with `fmod = "
-          "1`",
+      .source = R"(`torch.special`; torch.hypot, nextafter, copysign, fmod, logaddexp, xlogy and atan2; Mod of ONNX with
+          `fmod = 1`)",
       .differences = "torch computes in the type of the input, and has no limit of the degree of other polynomials.",
   };
 

@@ -553,7 +553,7 @@ def test_hash_tensor(x: torch.Tensor) -> None:
     np.testing.assert_array_equal(rows.view(np.int64), torch.hash_tensor(x, -1, keepdim=True).view(torch.int64).numpy())
 
 
-def _of_any_sizes(call: Callable[..., Any], x: torch.Tensor) -> ort.InferenceSession:
+def _session_of_dynamic_sizes(call: Callable[..., Any], x: torch.Tensor) -> ort.InferenceSession:
     sizes = dict.fromkeys(range(x.dim()), torch.export.Dim.AUTO)
     program = torch.onnx.export(Call(call, ((x,), {})), (x,), dynamo=True, verbose=False, dynamic_shapes=((sizes,),))
     assert program is not None
@@ -565,7 +565,7 @@ def test_unfold_of_sizes_that_are_not_constant(shape: tuple[int, ...]) -> None:
     def call(x: torch.Tensor) -> torch.Tensor:
         return F.unfold(x, (2, 3), dilation=(1, 2), padding=(1, 0), stride=(2, 1))
 
-    session = _of_any_sizes(call, _random(*shape))
+    session = _session_of_dynamic_sizes(call, _random(*shape))
     for more in (0, 1, 4):
         x = _random(*(size + more for size in shape))
         np.testing.assert_array_equal(session.run(None, {session.get_inputs()[0].name: x.numpy()})[0], call(x).numpy())
@@ -575,7 +575,7 @@ def test_sizes_of_complex_numbers() -> None:
     def call(x: torch.Tensor) -> torch.Tensor:
         return x.abs().reshape(x.shape[0], -1) * x.shape[-1] + x.numel()
 
-    session = _of_any_sizes(call, torch.complex(_random(2, 3, 5), _random(2, 3, 5)))
+    session = _session_of_dynamic_sizes(call, torch.complex(_random(2, 3, 5), _random(2, 3, 5)))
     for shape in [(2, 3, 5), (4, 2, 7), (3, 6, 2)]:
         x = torch.complex(_random(*shape), _random(*shape))
         pairs = torch.view_as_real(x).numpy()

@@ -29,7 +29,7 @@ WINE = "/usr/lib/wine/wine64"
 
 
 def first_cases(words: list[str]) -> list[Case]:
-    """Returns the first case of each operator, or of those whose name has one of the words."""
+    """Returns the first case of each operator, or of those whose name contains one of the words."""
     chosen: dict[str, Case] = {}
     for case in CASES:
         # The accelerator is another library.
@@ -92,7 +92,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     library = ROOT / "build/portable/x86_64/polyop/lib/libpolyop_onnxruntime.so"
     parser.add_argument("--library", type=Path, default=library)
-    parser.add_argument("--only", default="", help="words of operators' names, separated by commas")
+    parser.add_argument("--only", default="", help="parts of operators' names, separated by commas")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--repeat", type=int, default=10, help="runs of a model in a round")
     options = parser.parse_args()
