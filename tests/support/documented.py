@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 
 COMMANDS = {"sh": ["bash", "-e"], "diff": ["patch", "-p0"], "python": ["python", "-"]}
+EXCERPTS = {"cmake"}  # parts of files, which are not run
 
 
 def run_blocks(page: Path, folder: Path, environment: dict[str, str], fails: bool = False) -> set[str]:
@@ -19,6 +20,7 @@ def run_blocks(page: Path, folder: Path, environment: dict[str, str], fails: boo
     """
     found = re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
     blocks = [(kind or "sh", text) for kind, text in found if kind or text.startswith("polyop ")]
+    blocks = [(kind, text) for kind, text in blocks if kind not in EXCERPTS]
     said = ""
     if fails:
         assert [kind == "text" for kind, _ in blocks] == [False, True] * (len(blocks) // 2)
