@@ -46,14 +46,41 @@ HWY_INLINE void StoreRealsAs(Reals v, float* to) {
   hn::StoreU(hn::DemoteTo(d, v), d, to);
 }
 
-/// Fetches matrices of `area` elements into the cache, which are read or written later. The processor itself fetches
-/// smaller ones in time.
+/// Fetches matrices into the cache during a computation, in equal parts: the memory then works all the time. The
+/// processor itself fetches small ones soon enough.
 template <class T>
-HWY_INLINE void Prefetch(const T* from, int64_t count, int64_t area) {
-  constexpr int64_t kMinArea = 64;
-  if (area < kMinArea) return;
-  for (int64_t i = 0; i < count * area; i += 64 / int64_t{sizeof(T)}) hwy::Prefetch(from + i);
-}
+class PrefetchInSteps {
+ public:
+  /// `read` and `written` are the first elements of `read_count` and `written_count` matrices of `area` elements.
+  PrefetchInSteps(int64_t area, const T* read, int64_t read_count, const T* written = nullptr,
+                  int64_t written_count = 0)
+      : read_(read),
+        written_(written),
+        read_size_(area < kMinArea ? 0 : area * read_count),
+        written_size_(area < kMinArea ? 0 : area * written_count) {}
+
+  /// To be called at the beginning of each step of the computation, from 0 on.
+  HWY_INLINE void operator()(int64_t step, int64_t steps) const {
+    if (read_size_ + written_size_ == 0) return;
+    FetchRange(read_, read_size_ * step / steps, read_size_ * (step + 1) / steps);
+    FetchRange(written_, written_size_ * step / steps, written_size_ * (step + 1) / steps);
+  }
+
+ private:
+  static constexpr int64_t kMinArea = 64;
+
+  static HWY_INLINE void FetchRange(const T* from, int64_t begin, int64_t end) {
+    for (int64_t e = begin; e < end; e += 64 / int64_t{sizeof(T)}) hwy::Prefetch(from + e);
+  }
+
+  const T *read_, *written_;
+  int64_t read_size_, written_size_;
+};
+
+/// In place of PrefetchInSteps: nothing to fetch.
+struct NoPrefetch {
+  HWY_INLINE void operator()(int64_t, int64_t) const {}
+};
 
 /// Smaller triangles are read faster with the rest of the matrix.
 constexpr int64_t kMinRowsOfTriangle = 8;
@@ -285,9 +312,12 @@ HWY_INLINE void EliminateInLanes(const LaneMatrices& a, int64_t k, int64_t first
 
 /// FactorLu in lanes, with the same operations. The numbers of the rows, from 0, are in `pivots`. Returns the lanes
 /// without a pivot that is 0; the results of the others are undefined.
-inline RealMask FactorLuInLanes(const LaneMatrices& a, double* pivots) {
+template <class Fetch = NoPrefetch>
+RealMask FactorLuInLanes(const LaneMatrices& a, double* pivots, const Fetch& fetch = {}) {
+  const int64_t least = std::min(a.rows, a.columns);
   auto regular = AllLanes();
-  for (int64_t k = 0; k < std::min(a.rows, a.columns); ++k) {
+  for (int64_t k = 0; k < least; ++k) {
+    fetch(k, least);
     auto best = RealsOf(static_cast<double>(k)), largest = hn::Abs(a.Get(k, k)), row = best;
     for (int64_t i = k + 1; i < a.rows; ++i) {
       const auto magnitude = hn::Abs(a.Get(i, k));
@@ -316,12 +346,15 @@ inline void ExchangeRowsInLanes(const double* pivots, int64_t count, bool revers
 }
 
 /// linalg::TriangularSolve in lanes.
-inline void TriangularSolveInLanes(const linalg::Triangle& t, const LaneMatrices& a, const LaneMatrices& b) {
+template <class Fetch = NoPrefetch>
+void TriangularSolveInLanes(const linalg::Triangle& t, const LaneMatrices& a, const LaneMatrices& b,
+                            const Fetch& fetch = {}) {
   constexpr int64_t kBlock = 4;  // rows from which the solved ones are subtracted together
   const bool forward = t.upper == t.transpose;
   const int64_t row_step = t.transpose ? 1 : a.columns, column_step = t.transpose ? a.columns : 1;
   const auto at = [&](int64_t i, int64_t k) { return t.transpose ? a.At(k, i) : a.At(i, k); };
   for (int64_t solved = 0; solved < a.rows; solved += kBlock) {
+    fetch(solved / kBlock, (a.rows + kBlock - 1) / kBlock);
     const int64_t count = std::min(kBlock, a.rows - solved);
     const int64_t first = forward ? solved : a.rows - solved - count, from = forward ? 0 : first + count;
     for (int64_t c = 0; c < b.columns && solved > 0; ++c) {

@@ -132,12 +132,9 @@ void Invert(const T* from, int64_t size, const InverseScratch& scratch, T* to) {
   }
 }
 
-// Rows of larger matrices fill vectors, so these matrices are inverted one at a time.
-constexpr int64_t kMaxRowsInLanes = 16;
-
 template <class T>
 Status InvertInLanes(const Context& context, const T* from, int64_t count, int64_t size, T* to) {
-  const int64_t lanes = InverseLanes::Count(), groups = (count + lanes - 1) / lanes, area = size * size;
+  const int64_t lanes = RealLanes(), groups = (count + lanes - 1) / lanes, area = size * size;
   const int64_t grain = GrainFor(static_cast<double>((area * size + 60) * lanes) * 0.3);
   const int64_t doubles = InverseLanes::Doubles(size);
   const Scratch<double> reals = context.Allocate<double>(Context::NumTasks(groups, grain) * doubles);
@@ -154,7 +151,7 @@ Status InvertInLanes(const Context& context, const T* from, int64_t count, int64
 template <class T>
 Status InvertAll(const Context& context, Tensor<const T, kAnyRank> input, Tensor<T, kAnyRank> output) {
   const int64_t size = input.dim(input.rank() - 1), count = input.size() / (size * size);
-  if (size <= kMaxRowsInLanes) return InvertInLanes(context, input.data(), count, size, output.data());
+  if (size <= kMaxSizeInLanes) return InvertInLanes(context, input.data(), count, size, output.data());
   if (size >= blocked::kMinSize) {
     const int64_t matrix = (size + 2) * size;
     const Scratch<int32_t> pivots = context.Allocate<int32_t>(count * size);

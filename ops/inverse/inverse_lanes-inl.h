@@ -9,7 +9,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
+#include "families/linalg/lanes-inl.h"
 #include "kernels/cpu/simd.h"
 #include "ops/inverse/inverse_rule.h"
 
@@ -18,46 +20,49 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-using RealTag = hn::ScalableTag<double>;
-using Reals = hn::Vec<RealTag>;
-
 /// Inverts as many matrices of `size` rows as a vector has lanes. The operations on each matrix and their order are
 /// those of the scalar algorithm, so the results are bitwise identical.
 class InverseLanes {
  public:
-  static int64_t Count() { return static_cast<int64_t>(hn::Lanes(RealTag())); }
   /// The number of doubles that the constructor's `memory` must have space for.
-  static int64_t Doubles(int64_t size) { return Count() * size * (size + 3); }
+  static int64_t Doubles(int64_t size) { return LaneMatrices::Doubles(size, size + 3); }
 
   InverseLanes(int64_t size, double* memory)
       : size_(size),
-        elements_(memory),
-        row_scales_(memory + Count() * size * size),
-        column_scales_(row_scales_ + Count() * size),
-        swapped_(column_scales_ + Count() * size) {}
+        a_{memory, size, size},
+        row_scales_(memory + LaneMatrices::Doubles(size, size)),
+        column_scales_(row_scales_ + RealLanes() * size),
+        swapped_(column_scales_ + RealLanes() * size) {}
 
-  /// Inverts `count` matrices. Requires: count <= Count().
+  /// Inverts `count` matrices. Requires: count <= RealLanes().
   template <class T>
   void Invert(const T* from, int64_t count, T* to) {
-    const int64_t area = size_ * size_;
-    if (count < Count()) std::fill_n(elements_, area * Count(), 0.0);
-    for (int64_t m = 0; m < count; ++m) {
-      for (int64_t e = 0; e < area; ++e) elements_[e * Count() + m] = ToFloat(from[m * area + e]);
+    const int64_t area = size_ * size_, lanes = RealLanes();
+    if constexpr (std::is_same_v<T, float>) {
+      a_.Read(from, count);
+    } else {
+      if (count < lanes) std::fill_n(a_.elements, area * lanes, 0.0);
+      for (int64_t m = 0; m < count; ++m) {
+        for (int64_t e = 0; e < area; ++e) a_.elements[e * lanes + m] = ToFloat(from[m * area + e]);
+      }
     }
     Scale();
     Unscale(Eliminate());
-    for (int64_t m = 0; m < count; ++m) {
-      for (int64_t e = 0; e < area; ++e) {
-        to[m * area + e] = FromFloat<T>(static_cast<float>(elements_[e * Count() + m]));
+    if constexpr (std::is_same_v<T, float>) {
+      HWY_ALIGN double done[hn::MaxLanes(RealTag())];
+      StoreReals(RealsOf(1), done);
+      a_.Write(done, count, to);
+    } else {
+      for (int64_t m = 0; m < count; ++m) {
+        for (int64_t e = 0; e < area; ++e) {
+          to[m * area + e] = FromFloat<T>(static_cast<float>(a_.elements[e * lanes + m]));
+        }
       }
     }
   }
 
  private:
-  static HWY_INLINE Reals Load(const double* from) { return hn::LoadU(RealTag(), from); }
-  static HWY_INLINE void Store(Reals v, double* to) { hn::StoreU(v, RealTag(), to); }
-  static HWY_INLINE Reals Number(int64_t i) { return hn::Set(RealTag(), static_cast<double>(i)); }
-  double* At(int64_t row, int64_t column) const { return elements_ + (row * size_ + column) * Count(); }
+  static HWY_INLINE Reals Number(int64_t i) { return RealsOf(static_cast<double>(i)); }
 
   static HWY_INLINE Reals Greater(Reals largest, Reals value) {
     const auto magnitude = hn::Abs(value);
@@ -76,79 +81,100 @@ class InverseLanes {
 
   // Scales `size_` elements from `first` on, `step` apart, and returns the scale.
   HWY_INLINE Reals ScaleLine(double* first, int64_t step) const {
+    const int64_t count = size_;
     auto largest = hn::Zero(RealTag());
-    for (int64_t i = 0; i < size_; ++i) largest = Greater(largest, Load(first + i * step));
+    for (int64_t i = 0; i < count; ++i) largest = Greater(largest, LoadReals(first + i * step));
     const auto scale = ScaleOf(largest);
-    for (int64_t i = 0; i < size_; ++i) Store(hn::Mul(Load(first + i * step), scale), first + i * step);
+    for (int64_t i = 0; i < count; ++i) StoreReals(hn::Mul(LoadReals(first + i * step), scale), first + i * step);
     return scale;
   }
   void Scale() {
-    for (int64_t i = 0; i < size_; ++i) Store(ScaleLine(At(i, 0), Count()), row_scales_ + i * Count());
-    for (int64_t j = 0; j < size_; ++j) Store(ScaleLine(At(0, j), size_ * Count()), column_scales_ + j * Count());
+    for (int64_t i = 0; i < size_; ++i) StoreReals(ScaleLine(a_.At(i, 0), RealLanes()), row_scales_ + i * RealLanes());
+    for (int64_t j = 0; j < size_; ++j) {
+      StoreReals(ScaleLine(a_.At(0, j), size_ * RealLanes()), column_scales_ + j * RealLanes());
+    }
   }
 
   // Swaps two lines of elements that are `step` apart, in some lanes.
-  void Swap(hn::Mask<RealTag> where, double* a, double* b, int64_t step) const {
+  void Swap(RealMask where, double* a, double* b, int64_t step) const {
     if (hn::AllFalse(RealTag(), where)) return;
-    for (int64_t i = 0; i < size_; ++i, a += step, b += step) {
-      const auto x = Load(a), y = Load(b);
-      Store(hn::IfThenElse(where, y, x), a);
-      Store(hn::IfThenElse(where, x, y), b);
+    for (int64_t n = size_; n > 0; --n, a += step, b += step) {
+      const auto x = LoadReals(a), y = LoadReals(b);
+      StoreReals(hn::IfThenElse(where, y, x), a);
+      StoreReals(hn::IfThenElse(where, x, y), b);
     }
   }
 
   // Swaps the largest pivots from row k on into row k, and returns the lanes that have one.
-  hn::Mask<RealTag> Pivot(int64_t k) const {
-    auto best = Number(k), largest = hn::Abs(Load(At(k, k)));
+  RealMask Pivot(int64_t k) const {
+    auto best = Number(k), largest = hn::Abs(a_.Get(k, k));
     for (int64_t i = k + 1; i < size_; ++i) {
-      const auto magnitude = hn::Abs(Load(At(i, k)));
+      const auto magnitude = hn::Abs(a_.Get(i, k));
       const auto larger = hn::Gt(magnitude, largest);
       largest = hn::IfThenElse(larger, magnitude, largest);
       best = hn::IfThenElse(larger, Number(i), best);
     }
-    Store(best, swapped_ + k * Count());
-    for (int64_t i = k + 1; i < size_; ++i) Swap(hn::Eq(best, Number(i)), At(k, 0), At(i, 0), Count());
-    return hn::Gt(largest, hn::Set(RealTag(), MinPivot(size_)));
+    StoreReals(best, swapped_ + k * RealLanes());
+    for (int64_t i = k + 1; i < size_; ++i) Swap(hn::Eq(best, Number(i)), a_.At(k, 0), a_.At(i, 0), RealLanes());
+    return hn::Gt(largest, RealsOf(MinPivot(size_)));
+  }
+
+  // Subtracts multiples of row k from the rows [begin, end), so that their elements of column k become 0.
+  static HWY_INLINE void SubtractFromRows(const LaneMatrices& a, int64_t k, int64_t begin, int64_t end) {
+    int64_t i = begin;
+    for (; i + 4 <= end; i += 4) SubtractFromRows<4>(a, k, i);
+    for (; i < end; ++i) SubtractFromRows<1>(a, k, i);
+  }
+  template <int kCount>
+  static HWY_INLINE void SubtractFromRows(const LaneMatrices& a, int64_t k, int64_t first) {
+    Reals factors[kCount];
+    for (int r = 0; r < kCount; ++r) {
+      factors[r] = a.Get(first + r, k);
+      a.Set(first + r, k, hn::Zero(RealTag()));
+    }
+    for (int64_t j = 0; j < a.columns; ++j) {
+      const auto u = a.Get(k, j);
+      for (int r = 0; r < kCount; ++r) a.Set(first + r, j, hn::Sub(a.Get(first + r, j), hn::Mul(factors[r], u)));
+    }
   }
 
   // Returns the lanes that have an inverse.
-  hn::Mask<RealTag> Eliminate() {
-    const RealTag d;
-    auto regular = hn::Eq(hn::Zero(d), hn::Zero(d));
-    for (int64_t k = 0; k < size_; ++k) {
+  RealMask Eliminate() const {
+    const LaneMatrices a = a_;  // a copy: the compiler must assume that a store changes members
+    auto regular = AllLanes();
+    for (int64_t k = 0; k < a.rows; ++k) {
       regular = hn::And(regular, Pivot(k));
-      const auto pivot = Load(At(k, k));
-      Store(hn::Set(d, 1.0), At(k, k));
-      for (int64_t j = 0; j < size_; ++j) Store(hn::Div(Load(At(k, j)), pivot), At(k, j));
-      for (int64_t i = 0; i < size_; ++i) {
-        if (i == k) continue;
-        const auto factor = Load(At(i, k));
-        Store(hn::Zero(d), At(i, k));
-        for (int64_t j = 0; j < size_; ++j) {
-          Store(hn::Sub(Load(At(i, j)), hn::Mul(factor, Load(At(k, j)))), At(i, j));
-        }
-      }
+      const auto pivot = a.Get(k, k);
+      a.Set(k, k, RealsOf(1));
+      for (int64_t j = 0; j < a.columns; ++j) a.Set(k, j, hn::Div(a.Get(k, j), pivot));
+      SubtractFromRows(a, k, 0, k);
+      SubtractFromRows(a, k, k + 1, a.rows);
     }
-    for (int64_t k = size_; k-- > 0;) {
-      const auto best = Load(swapped_ + k * Count());
-      for (int64_t i = k + 1; i < size_; ++i) Swap(hn::Eq(best, Number(i)), At(0, k), At(0, i), size_ * Count());
+    for (int64_t k = a.rows; k-- > 0;) {
+      const auto best = LoadReals(swapped_ + k * RealLanes());
+      for (int64_t i = k + 1; i < a.rows; ++i) {
+        Swap(hn::Eq(best, Number(i)), a.At(0, k), a.At(0, i), a.columns * RealLanes());
+      }
     }
     return regular;
   }
 
-  void Unscale(hn::Mask<RealTag> regular) {
-    const auto none = hn::Set(RealTag(), NAN);
-    for (int64_t i = 0; i < size_; ++i) {
-      const auto scale = Load(column_scales_ + i * Count());
-      for (int64_t j = 0; j < size_; ++j) {
-        const auto value = hn::Mul(hn::Mul(Load(At(i, j)), scale), Load(row_scales_ + j * Count()));
-        Store(hn::IfThenElse(regular, value, none), At(i, j));
+  void Unscale(RealMask regular) const {
+    const LaneMatrices a = a_;
+    const double* const row_scales = row_scales_;
+    const auto none = RealsOf(NAN);
+    for (int64_t i = 0; i < a.rows; ++i) {
+      const auto scale = LoadReals(column_scales_ + i * RealLanes());
+      for (int64_t j = 0; j < a.columns; ++j) {
+        const auto value = hn::Mul(hn::Mul(a.Get(i, j), scale), LoadReals(row_scales + j * RealLanes()));
+        a.Set(i, j, hn::IfThenElse(regular, value, none));
       }
     }
   }
 
   int64_t size_;
-  double *elements_, *row_scales_, *column_scales_, *swapped_;
+  LaneMatrices a_;
+  double *row_scales_, *column_scales_, *swapped_;
 };
 
 }  // namespace

@@ -20,10 +20,10 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Returns the lanes whose leading minors are all positive and finite. The results of the others are undefined. `size`
+// Returns the lanes whose pivots are all positive, finite and not tiny. The results of the others are undefined. `size`
 // is the number of rows, maybe a constant.
-template <class Size>
-HWY_INLINE RealMask FactorCholeskyInLanes(const LaneMatrices& matrices, Size size) {
+template <class Size, class Fetch>
+HWY_INLINE RealMask FactorCholeskyInLanes(const LaneMatrices& matrices, Size size, const Fetch& fetch) {
   auto regular = AllLanes();
   const int64_t n = size;
   const LaneMatrices a{matrices.elements, n, n};
@@ -31,21 +31,24 @@ HWY_INLINE RealMask FactorCholeskyInLanes(const LaneMatrices& matrices, Size siz
     for (int64_t j = i + 1; j < n; ++j) a.Set(i, j, hn::Zero(RealTag()));
   }
   for (int64_t j = 0; j < n; ++j) {
+    fetch(j, n);
     SumOfProducts{a.At(j, 0), a.At(j, 0), n, 1, 1, j}.SubtractFrom(a.At(j, j), n, n - j);
     const auto rest = a.Get(j, j);  // not positive if an element of the row is not finite
-    regular = hn::And(regular, hn::And(hn::Gt(rest, hn::Zero(RealTag())), hn::Lt(rest, RealsOf(0x1p600))));
-    const auto root = hn::Sqrt(rest), inverse = hn::Div(RealsOf(1), root);
+    regular = hn::And(regular, hn::And(hn::Gt(rest, RealsOf(0x1p-1000)), hn::Lt(rest, RealsOf(0x1p600))));
+    // Neither the root nor the quotient waits for the other.
+    const auto root = hn::Sqrt(rest), inverse = hn::Mul(root, hn::Div(RealsOf(1), rest));
     a.Set(j, j, root);
     for (int64_t i = j + 1; i < n; ++i) a.Set(i, j, hn::Mul(a.Get(i, j), inverse));
   }
   return regular;
 }
 
-HWY_NOINLINE RealMask FactorCholeskyInLanes(const LaneMatrices& a) {
-  if (a.rows == 2) return FactorCholeskyInLanes(a, std::integral_constant<int64_t, 2>());
-  if (a.rows == 3) return FactorCholeskyInLanes(a, std::integral_constant<int64_t, 3>());
-  if (a.rows == 4) return FactorCholeskyInLanes(a, std::integral_constant<int64_t, 4>());
-  return FactorCholeskyInLanes(a, a.rows);
+template <class Fetch>
+HWY_NOINLINE RealMask FactorCholeskyInLanes(const LaneMatrices& a, const Fetch& fetch) {
+  if (a.rows == 2) return FactorCholeskyInLanes(a, std::integral_constant<int64_t, 2>(), fetch);
+  if (a.rows == 3) return FactorCholeskyInLanes(a, std::integral_constant<int64_t, 3>(), fetch);
+  if (a.rows == 4) return FactorCholeskyInLanes(a, std::integral_constant<int64_t, 4>(), fetch);
+  return FactorCholeskyInLanes(a, a.rows, fetch);
 }
 
 /// The number of doubles that FactorGroup's `memory` must have space for.
@@ -65,18 +68,17 @@ void FactorGroup(const MatricesToFactor<T>& matrices, int64_t first, int64_t cou
   int32_t* const to_pivots = matrices.pivots + first * least;
   const T* const from = matrices.from + first * area;
   T* const to = matrices.factors + first * area;
-  Prefetch(from + count * area, std::min(count, matrices.count - first - count), area);  // for the next call
-  Prefetch(to, count, area);
+  const PrefetchInSteps<T> fetch(area, from + count * area, std::min(count, matrices.count - first - count), to, count);
   auto regular = AllLanes();
   if (matrices.method == MatrixFactors::Method::kCholesky) {
     a.ReadLowerTriangle(from, count);
-    regular = FactorCholeskyInLanes(a);
+    regular = FactorCholeskyInLanes(a, fetch);
   } else {
     a.Read(from, count);
     regular = a.Moderate();
   }
   if (matrices.method == MatrixFactors::Method::kLu) {
-    regular = hn::And(regular, FactorLuInLanes(a, pivots.elements));
+    regular = hn::And(regular, FactorLuInLanes(a, pivots.elements, fetch));
     for (int64_t k = 0; k < least; ++k) {
       const auto row = pivots.Get(0, k), u = a.Get(k, k);
       scales.Set(0, k, hn::IfThenElse(hn::Eq(row, RealsOf(static_cast<double>(k))), u, hn::Neg(u)));

@@ -30,9 +30,9 @@ void SolveGroup(const EquationsToSolve<T>& equations, int64_t first, int64_t cou
   const int64_t size = equations.size, columns = equations.columns, lanes = RealLanes();
   const LaneMatrices a{memory, size, size}, b{memory + LaneMatrices::Doubles(size, size), size, columns};
   double* const rows = b.elements + LaneMatrices::Doubles(size, columns);
-  const T* const from = equations.from + first * size * size;
-  // For the next call.
-  Prefetch(from + count * size * size, std::min(count, equations.count - first - count), size * size);
+  const int64_t area = size * size;
+  const T* const from = equations.from + first * area;
+  const PrefetchInSteps<T> fetch(area, from + count * area, std::min(count, equations.count - first - count));
   if (equations.method == Method::kLower || equations.method == Method::kCholesky) {
     a.ReadLowerTriangle(from, count);
   } else if (equations.method == Method::kUpper) {
@@ -44,7 +44,7 @@ void SolveGroup(const EquationsToSolve<T>& equations, int64_t first, int64_t cou
   int64_t exchanges = size;
   auto regular = AllLanes();
   if (equations.method == Method::kGeneral) {
-    regular = FactorLuInLanes(a, rows);
+    regular = FactorLuInLanes(a, rows, fetch);
   } else if (equations.method == Method::kLu) {
     exchanges = equations.pivot_count;
     for (int64_t e = 0; e < exchanges * lanes; ++e) {
@@ -53,9 +53,9 @@ void SolveGroup(const EquationsToSolve<T>& equations, int64_t first, int64_t cou
     }
   }
   if (equations.method == Method::kLower || equations.method == Method::kUpper) {
-    TriangularSolveInLanes({equations.method == Method::kUpper, equations.unit, equations.transpose}, a, b);
+    TriangularSolveInLanes({equations.method == Method::kUpper, equations.unit, equations.transpose}, a, b, fetch);
   } else if (equations.method == Method::kCholesky) {
-    TriangularSolveInLanes({false, false, false}, a, b);
+    TriangularSolveInLanes({false, false, false}, a, b, fetch);
     TriangularSolveInLanes({false, false, true}, a, b);
   } else if (equations.transpose) {
     TriangularSolveInLanes({true, false, true}, a, b);
