@@ -171,6 +171,7 @@ EDGES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
         lambda x, w: torch.histogram(x, 6, range=(-1.0, 2), weight=w, density=True).hist, (_random(200), _random(200).abs())),
     "histogramdd of numbers of bins": (
         lambda x: (lambda h, e: (h, *e))(*torch.histogramdd(x, [3, 4], range=[-1.0, 1, -2, 0.5])), (_random(50, 2),)),
+    "bincount": (lambda i: (torch.bincount(i), torch.bincount(i, minlength=9)), (t([0, 3, 3, 1]),)),
     "bincount with weights": (
         lambda i, w: (torch.bincount(i, w), torch.bincount(i, w.long(), minlength=9)), (t([0, 3, 3, 1]), _random(4) * 9)),
     "histogramdd of edges that are not sorted": (

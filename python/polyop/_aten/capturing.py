@@ -126,14 +126,16 @@ def _one_hot(tensor: Tensor, num_classes: int = -1) -> Any:
 
 
 def _bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Any:
-    if weights is None:
-        return NotImplemented
-    least = torch.full([1], minlength - 1, dtype=torch.int64, device=input.device)
-    bins: Any = (torch.cat([input.to(torch.int64), least]).max() + 1).item()
+    indices, last = input.to(torch.int64), minlength - 1
+    if isinstance(input.shape[0], int) and input.shape[0] > 0:
+        largest = indices.max().clamp(min=last)
+    else:  # the maximum of no elements is not defined
+        largest = torch.cat([indices, torch.full([1], last, dtype=torch.int64, device=input.device)]).max()
+    bins: Any = (largest + 1).item()
     torch._check(bins >= 0)
-    dtype = weights.dtype if weights.dtype == torch.float32 else torch.float64
-    counts = torch.zeros([bins], dtype=dtype, device=input.device)
-    return counts.scatter_add(0, input.to(torch.int64), weights.to(dtype))
+    dtype = torch.int64 if weights is None else weights.dtype if weights.dtype == torch.float32 else torch.float64
+    counted = torch.ones_like(indices) if weights is None else weights.to(dtype)
+    return torch.zeros([bins], dtype=dtype, device=input.device).scatter_add(0, indices, counted)
 
 
 def _fake_quantize(input: Tensor, scale: Any, zero_point: Any, quant_min: int, quant_max: int) -> Any:
