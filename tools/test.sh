@@ -59,8 +59,8 @@ case "$part" in
     stage python "Python tests" run_pytest -m 'not slow and not rest' "$@"
     ;;
   rest)
-    export POLYOP_CALLS_FACTOR=3
-    stage release "Three times as many random calls" run_ctest release -R '^(robustness|random_models)_test'
+    export POLYOP_CALLS_FACTOR=2
+    stage release "Twice as many random calls" run_ctest release -R '^(robustness|random_models)_test'
     tools/build.sh asan-some
     stage asan-some "C++ tests of some operators under AddressSanitizer and UndefinedBehaviorSanitizer" run_ctest asan-some
     stage python "Python tests of the rest" run_pytest -m 'rest and not slow' "$@"
