@@ -178,6 +178,17 @@ def argsort(limit: int) -> Case:
     return Case("argsort", f"500,000 integers below {limit:.0e}", make)
 
 
+def sort_rows() -> Case:
+    def make(threads: int) -> Contest:
+        x = normal(7, 1000, 1000)
+        ours = session("polyop::Argsort", {"x": x}, threads)
+        tx = torch.from_numpy(x)
+        theirs = with_torch(lambda: torch.argsort(tx, 1, stable=True))
+        return Contest(ours, {"torch argsort(stable)": theirs}, 3 * bytes_of(x), tolerance=0)
+
+    return Case("argsort", "1,000 rows of 1,000 floats", make)
+
+
 def select_and_pad() -> Case:
     def make(threads: int) -> Contest:
         feat, invalid = normal(32, 6, 40_000, 256), normal(33, 256)
@@ -210,5 +221,6 @@ CASES = [
     custom_unique(2**62),
     argsort(100_000),
     argsort(2**62),
+    sort_rows(),
     select_and_pad(),
 ]

@@ -4,23 +4,31 @@
 
 namespace polyop {
 
-/// Computes the stable order of integers.
+/// Computes the stable order of each row.
 struct Argsort {
+  int64_t descending = 0;
+
   static constexpr const char* kName = "argsort";
-  static constexpr Signature kSignature = "x: I[N] -> order: i64[N]";
+  static constexpr Signature kSignature = "x: T[...B, N] -> order: i64[...B, N]";
   static constexpr NodeName kNodes[] = {"autoware::Argsort", "polyop::Argsort", "::Argsort"};
-  static constexpr std::tuple<> kAttributes{};
+  static constexpr std::tuple kAttributes = {
+      Attr("descending", &Argsort::descending, "1: the greatest element comes first").Between(0, 1),
+  };
   static constexpr Doc kDoc = {
-      .summary = "Returns the indices that sort integers in ascending order.",
-      .semantics = R"(x[order[0]] <= x[order[1]] <= ...; the sort is stable: of equal integers, the one with the lower
-          index comes first. `x` has at most 2147483647 elements.)",
-      .source = "`torch.argsort` with stable=True, as Autoware exports Point Transformer V3",
+      .summary = "Returns the indices that sort the elements of each row.",
+      .semantics = R"(x[order[0]] <= x[order[1]] <= ..., or >= if descending. The sort is stable: of equal elements, the
+          one with the lower index comes first. NaN is greater than every number, and equal to NaN; 0 and -0 are equal.
+          `x` has at most 2147483647 elements.)",
+      .source =
+          "`torch.argsort` with stable=True; for integers of one dimension as Autoware exports Point Transformer "
+          "V3",
       .differences = "torch.argsort is stable only with stable=True.",
   };
 
   Status CheckInputs(std::span<const AnyTensor> inputs) const {
-    if (inputs[0].shape[0] <= INT32_MAX) return Status::Ok();
-    return InvalidArgument("'x': expected at most 2147483647 elements, got ", inputs[0].shape[0]);
+    const std::optional<int64_t> count = inputs[0].shape.NumElements();
+    if (count.has_value() && *count <= INT32_MAX) return Status::Ok();
+    return InvalidArgument("'x': expected at most 2147483647 elements, got shape ", ToString(inputs[0].shape));
   }
 };
 

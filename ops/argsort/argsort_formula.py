@@ -8,13 +8,13 @@ from torch import Tensor
 from polyop.formulas import Call
 
 
-def formula(x: Tensor) -> Tensor:
-    return torch.argsort(x, stable=True)
+def formula(x: Tensor, *, descending: int) -> Tensor:
+    return torch.argsort(x, dim=-1, descending=bool(descending), stable=True)
 
 
-def body(call: Call) -> str:
+def body(call: Call, *, descending: int) -> str:
     del call
-    return """
-        count = Shape (x)
-        ascending, order = TopK <axis = 0, largest = 0, sorted = 1> (x, count)
+    return f"""
+        count = Shape <start = -1> (x)
+        sorted, order = TopK <axis = -1, largest = {descending}, sorted = 1> (x, count)
     """

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "ops/order_statistic/order_keys.h"
+#include "core/order_keys.h"
 #include "ops/order_statistic/order_statistic.h"
 
 namespace polyop {

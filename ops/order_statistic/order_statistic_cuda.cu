@@ -1,6 +1,6 @@
+#include "core/order_keys.h"
 #include "kernels/cuda/block_reduce.h"
 #include "kernels/cuda/cuda.h"
-#include "ops/order_statistic/order_keys.h"
 #include "ops/order_statistic/order_statistic.h"
 
 namespace polyop {

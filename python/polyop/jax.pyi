@@ -12,6 +12,8 @@ def active_rotated_filter(
 ) -> jax.Array: ...
 def argsort(
     x: Array,
+    *,
+    descending: int = ...,
 ) -> jax.Array: ...
 def assign_score_withk(
     scores: Array,

@@ -18,6 +18,7 @@ def active_rotated_filter(
 def argsort(
     x: Array,
     *,
+    descending: int = ...,
     out: Out = None,
 ) -> np.ndarray: ...
 def assign_score_withk(

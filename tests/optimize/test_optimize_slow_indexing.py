@@ -15,13 +15,18 @@ from polyop.optimizing import optimize
 from tests.support.exported import nodes, optimized
 
 SIZES = (60, 50)
-KINDS = {np.float32: TensorProto.FLOAT, np.float64: TensorProto.DOUBLE, np.int64: TensorProto.INT64}
 
 
-def _model(path: Path, node: onnx.NodeProto, inputs: dict[str, np.ndarray], outputs: dict[str, int]) -> Path:
-    ins = [helper.make_tensor_value_info(n, KINDS[a.dtype.type], a.shape) for n, a in inputs.items()]
+def _kind(x: Any) -> int:
+    return helper.np_dtype_to_tensor_dtype(np.dtype(x))
+
+
+def _model(
+    path: Path, node: onnx.NodeProto, inputs: dict[str, np.ndarray], outputs: dict[str, int], k: int = 0
+) -> Path:
+    ins = [helper.make_tensor_value_info(n, _kind(a.dtype), a.shape) for n, a in inputs.items()]
     outs = [helper.make_tensor_value_info(n, kind, None) for n, kind in outputs.items()]
-    constants = [helper.make_tensor("k", TensorProto.INT64, [1], [3000])] if "k" in node.input else []
+    constants = [helper.make_tensor("k", TensorProto.INT64, [1], [k])] if "k" in node.input else []
     graph = helper.make_graph([node], "g", ins, outs, constants)
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8), path)
     return path
@@ -39,19 +44,24 @@ def test_scatters(dtype: type, reduction: str, axis: int, tmp_path: Path) -> Non
     data, updates = (np.round(rng.uniform(-2, 2, SIZES), 1).astype(dtype) for _ in range(2))
     inputs = {"data": data, "indices": rng.integers(0, 50, SIZES), "updates": updates}
     node = helper.make_node("ScatterElements", list(inputs), ["y"], axis=axis, reduction=reduction)
-    path = _model(tmp_path / "before.onnx", node, inputs, {"y": KINDS[dtype]})
+    path = _model(tmp_path / "before.onnx", node, inputs, {"y": _kind(dtype)})
     after, report = optimized(path, _tensors(inputs))
     assert report.replaced["reduced scatter"] == 1, str(report)
     assert nodes(after) == {"polyop::ScatterReduce": 1}
 
 
-def test_order_of_integers(tmp_path: Path) -> None:
-    inputs = {"x": np.random.default_rng(0).integers(-100, 100, 3000)}
-    node = helper.make_node("TopK", ["x", "k"], ["values", "order"], largest=0)
-    path = _model(tmp_path / "before.onnx", node, inputs, dict.fromkeys(("values", "order"), TensorProto.INT64))
+@pytest.mark.parametrize(("dtype", "shape", "largest"), [
+    (np.int64, (3000,), 0), (np.int32, (20, 500), 1), (np.float32, (4, 30, 100), 0), (np.float64, (7, 900), 1),
+    (np.float16, (5, 2000), 0),
+])  # fmt: skip
+def test_order_of_rows(dtype: type, shape: tuple[int, ...], largest: int, tmp_path: Path) -> None:
+    inputs = {"x": np.random.default_rng(0).uniform(-100, 100, shape).astype(dtype)}
+    node = helper.make_node("TopK", ["x", "k"], ["values", "order"], largest=largest)
+    kinds = {"values": _kind(dtype), "order": TensorProto.INT64}
+    path = _model(tmp_path / "before.onnx", node, inputs, kinds, shape[-1])
     after, report = optimized(path, _tensors(inputs))
-    assert report.replaced["order of integers"] == 1, str(report)
-    assert nodes(after) == {"polyop::Argsort": 1, "Gather": 1}
+    assert report.replaced["order of rows"] == 1, str(report)
+    assert nodes(after) == {"polyop::Argsort": 1, "GatherElements": 1}
 
 
 def test_distinct_integers(tmp_path: Path) -> None:
@@ -60,7 +70,7 @@ def test_distinct_integers(tmp_path: Path) -> None:
     names = ("values", "inverse", "counts")
     path = _model(tmp_path / "before.onnx", node, inputs, dict.fromkeys(names, TensorProto.INT64))
     after, report = optimized(path, _tensors(inputs))
-    assert report.replaced["order of integers"] == 1, str(report)
+    assert report.replaced["distinct integers"] == 1, str(report)
     assert nodes(after) == {"polyop::CustomUnique": 1}
 
 

@@ -67,9 +67,9 @@ BAD_MODELS = {
         "did you mean 'output_width'?",
     ),
     "an attribute of a node without attributes": (
-        model("autoware::Argsort", {"x": np.zeros(4, np.int64)}, attributes={"descending": 1}),
+        model("autoware::Argsort", {"x": np.zeros(4, np.int64)}, attributes={"ascending": 1}),
         BAD_FILE,
-        "unknown attribute 'descending'",
+        "unknown attribute 'ascending'",
         "`polyop ops argsort` lists the attributes",
     ),
     "the same of CustomUnique": (

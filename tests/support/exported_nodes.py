@@ -311,6 +311,7 @@ NODES = [
     *(Node(f"{d}::CustomUnique", [np.array([5, -1, 5, 7], t)], [(t, (3,)), (I64, (4,)), (I64, (3,)), (I64, ())])
       for d, t in (("autoware", I64), ("", I32))),
     *(Node(f"{d}::Argsort", [np.array([5, -1, 5, 7], t)], [(I64, (4,))]) for d, t in (("autoware", I64), ("", I32))),
+    Node("polyop::Argsort", [f(2, 3, 5)], [(I64, (2, 3, 5))], {"descending": 1}),
     *(Node(f"{d}::SelectAndPadPlugin", [f(2, 6, 3), np.array([0, 1, 0, 2, 1, 1], t), f(3)], [(F32, (2, rows, 3))], {"P": rows})
       for d in ("", "polyop") for rows, t in ((3, I32), (7, I64))),
     *(Node(f"{d}::DecodeBbox3DPlugin", [f(2, 3, 4, 6), f(2, 3, 4, 14), f(2, 3, 4, 4)], [(F32, (2, 24, 9)), (I32, (2,))], decoded)

@@ -26,7 +26,8 @@ MIN_WORK = {
     "reduced scatter": 1_000,  # elements of the updates
     "cumulative sum": 4_000,  # elements: as long for 4,000 integers, half as long for 4,000 floats
     "indices of elements": 1_000,  # elements
-    "order of integers": 1_000,  # elements: 100,000 took a seventh of the time
+    "order of rows": 2_000,  # elements: as long for 1,000, half as long for 3,000 in one row, 2/3 for 100 rows of 100
+    "distinct integers": 1_000,  # elements
     "gather along the last dimension": 500,  # elements of the result: 256 took 24 us, and 11 us replaced
     # A call costs less than the nodes that it replaces for any result of 16 elements or 1 box.
     "instance normalisation": 0,

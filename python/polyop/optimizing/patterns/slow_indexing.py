@@ -1,5 +1,5 @@
 """Operators of indices and integers that ONNX Runtime computes one element at a time on one thread: ScatterElements
-with a reduction, NonZero, and orders of integers, which polyop sorts by their digits: TopK of all elements, and Unique.
+with a reduction, NonZero, Unique of integers, and TopK of all elements of a row, which polyop sorts by their digits.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ ORDER = 88
 TARGETS = (Target.ONNXRUNTIME,)
 _SCATTERED = frozenset((ir.DataType.FLOAT, ir.DataType.DOUBLE, ir.DataType.INT32, ir.DataType.INT64))
 _INTEGERS = frozenset((ir.DataType.INT32, ir.DataType.INT64))
+_SORTED = frozenset((ir.DataType.FLOAT, ir.DataType.DOUBLE, ir.DataType.FLOAT16)) | _INTEGERS
 _FOUND = frozenset((ir.DataType.BOOL, ir.DataType.UINT8, ir.DataType.FLOAT)) | _INTEGERS
 
 
@@ -58,19 +59,21 @@ def _scatter(scope: Scope, node: ir.Node) -> Match | None:
 def _argsort(scope: Scope, node: ir.Node) -> Match | None:
     x, k = node.inputs
     shape, count = scope.shape(x), scope.fixed(k)
-    if shape is None or len(shape) != 1 or count is None or count.tolist() != [shape[0]] or x.dtype not in _INTEGERS:
+    if not shape or count is None or count.tolist() != [shape[-1]] or x.dtype not in _SORTED:
         return None
-    if node.attributes.get_int("largest", 1) != 0 or node.attributes.get_int("sorted", 1) != 1:
+    axis, descending = node.attributes.get_int("axis", -1), node.attributes.get_int("largest", 1)
+    if axis not in (-1, len(shape) - 1) or node.attributes.get_int("sorted", 1) != 1:
         return None
     used = [is_read(value) for value in node.outputs]
 
     def build(b: Builder, inputs: list[ir.Value]) -> list[ir.Value]:
-        order = b("polyop::Argsort", inputs[0])
-        return ([b("Gather", inputs[0], order)] if used[0] else []) + ([order] if used[1] else [])
+        order = b("polyop::Argsort", inputs[0], descending=descending)
+        values = [b("GatherElements", inputs[0], order, axis=-1)] if used[0] else []
+        return values + ([order] if used[1] else [])
 
     outputs = [value for value, is_used in zip(node.outputs, used, strict=True) if is_used]
-    match = Match(name_of(node), [x], outputs, build, float(shape[0]))
-    match.what = "order of integers"
+    match = Match(name_of(node), [x], outputs, build, float(prod(shape)))
+    match.what = "order of rows"
     return match
 
 
@@ -88,7 +91,7 @@ def _unique(scope: Scope, node: ir.Node) -> Match | None:
 
     outputs = [value for value, is_used in zip(node.outputs, used, strict=True) if is_used]
     match = Match(name_of(node), [x], outputs, build, float(shape[0]))
-    match.what = "order of integers"
+    match.what = "distinct integers"
     return match
 
 

@@ -5,11 +5,12 @@
 #include <limits>
 #include <type_traits>
 
+#include "core/dtype.h"
 #include "core/host_device.h"
 
 namespace polyop {
 
-/// An unsigned integer of the size of T.
+/// An unsigned integer of the size of T, or of float's for smaller ones.
 template <class T>
 using OrderKey = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
 
@@ -21,8 +22,10 @@ inline constexpr OrderKey<T> kNanKey = std::numeric_limits<OrderKey<T>>::max();
 template <class T>
 POLYOP_HD OrderKey<T> OrderKeyOf(T x) {
   using Key = OrderKey<T>;
-  constexpr Key kSign = Key{1} << (8 * sizeof(T) - 1);
-  if constexpr (std::is_integral_v<T>) {
+  constexpr Key kSign = Key{1} << (8 * sizeof(Key) - 1);
+  if constexpr (sizeof(T) < sizeof(Key)) {
+    return OrderKeyOf(ToFloat(x));
+  } else if constexpr (std::is_integral_v<T>) {
     return static_cast<Key>(x) ^ kSign;
   } else {
     if (x != x) return kNanKey<T>;
