@@ -39,15 +39,19 @@ def _random(*shape: int) -> torch.Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(0))
 
 
-def _exported(call: Callable[..., Any], *args: torch.Tensor) -> list[np.ndarray]:
-    model = Call(call, (args, {}))
-    with torch.no_grad():
-        program = torch.onnx.export(model, args, dynamo=True, verbose=False)
+def _session(program: Any) -> ort.InferenceSession:
     assert program is not None
     options = ort.SessionOptions()
     options.log_severity_level = 3
     options.register_custom_ops_library(polyop.get_onnxruntime_op_path())
-    session = ort.InferenceSession(program.model_proto.SerializeToString(), options)
+    return ort.InferenceSession(program.model_proto.SerializeToString(), options)
+
+
+def _exported(call: Callable[..., Any], *args: torch.Tensor) -> list[np.ndarray]:
+    model = Call(call, (args, {}))
+    with torch.no_grad():
+        program = torch.onnx.export(model, args, dynamo=True, verbose=False)
+    session = _session(program)
     given = dict(zip((i.name for i in program.model.graph.inputs), (a.numpy() for a in args), strict=True))
     return session.run(None, {i.name: given[i.name] for i in session.get_inputs()})
 
@@ -171,6 +175,9 @@ EDGES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
         lambda x, w: torch.histogram(x, 6, range=(-1.0, 2), weight=w, density=True).hist, (_random(200), _random(200).abs())),
     "histogramdd of numbers of bins": (
         lambda x: (lambda h, e: (h, *e))(*torch.histogramdd(x, [3, 4], range=[-1.0, 1, -2, 0.5])), (_random(50, 2),)),
+    "abs of complex numbers": (
+        lambda x, y: torch.complex(x, y).abs(),
+        (t([3e30, 3e-30, INF, NAN, 0, -0.0, 1]), t([4e30, -4e-30, NAN, INF, 0, -2, NAN]))),
     "bincount": (lambda i: (torch.bincount(i), torch.bincount(i, minlength=9)), (t([0, 3, 3, 1]),)),
     "bincount with weights": (
         lambda i, w: (torch.bincount(i, w), torch.bincount(i, w.long(), minlength=9)), (t([0, 3, 3, 1]), _random(4) * 9)),
@@ -391,10 +398,7 @@ def test_inverse_transform_of_any_length(length: int) -> None:
     program = torch.onnx.export(
         model, (_random(2, 8, 16),), dynamo=True, verbose=False, dynamic_shapes=(({0: auto, 1: auto, 2: auto},),)
     )
-    assert program is not None
-    options = ort.SessionOptions()
-    options.register_custom_ops_library(polyop.get_onnxruntime_op_path())
-    session = ort.InferenceSession(program.model_proto.SerializeToString(), options)
+    session = _session(program)
     x = _random(3, 8, length)
     result = session.run(None, {session.get_inputs()[0].name: x.numpy()})[0]
     np.testing.assert_allclose(result, model(x).numpy(), rtol=1e-3, atol=1e-3)
@@ -557,8 +561,7 @@ def test_hash_tensor(x: torch.Tensor) -> None:
 def _session_of_dynamic_sizes(call: Callable[..., Any], x: torch.Tensor) -> ort.InferenceSession:
     sizes = dict.fromkeys(range(x.dim()), torch.export.Dim.AUTO)
     program = torch.onnx.export(Call(call, ((x,), {})), (x,), dynamo=True, verbose=False, dynamic_shapes=((sizes,),))
-    assert program is not None
-    return ort.InferenceSession(program.model_proto.SerializeToString())
+    return _session(program)
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 6, 7), (3, 6, 7)], ids=str)

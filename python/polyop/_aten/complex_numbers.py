@@ -206,6 +206,16 @@ def exp(self: Tensor) -> Any:
     return _polar(torch.exp(real), imaginary)
 
 
+@decomposes(
+    "aten::abs",
+    without=WRONG,
+    when=f"{_WHEN} whose squares overflow, or with infinite parts",
+    nodes=("special_binary",),
+)
+def absolute(self: Tensor) -> Any:
+    return torch.hypot(*_parts(self)) if self.dtype.is_complex else NotImplemented
+
+
 def _angle(z: Tensor) -> Tensor:
     real, imaginary = _parts(z)
     return torch.atan2(imaginary, real)

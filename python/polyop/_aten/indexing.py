@@ -133,9 +133,12 @@ def index(self: Tensor, indices: Sequence[Tensor | None]) -> Any:
 def masked_scatter(self: Tensor, mask: Tensor, source: Tensor) -> Any:
     if self.dtype.is_complex or source.shape.numel() == 0:
         return NotImplemented
-    mask = mask.expand(self.shape)
-    at = (mask.reshape(-1).to(torch.int64).cumsum(0) - 1).clamp(min=0)  # before the first one: of no importance
-    return torch.where(mask, torch.gather(source.reshape(-1), 0, at).reshape(self.shape), self)
+    mask, numbers = mask.expand(self.shape), source.reshape(-1)
+    numbers = torch.cat(
+        [numbers[:1], numbers]
+    )  # the n-th element of the mask takes number n; before the first, any one
+    at = mask.reshape(-1).to(torch.int64).cumsum(0)
+    return torch.where(mask, torch.gather(numbers, 0, at).reshape(self.shape), self)
 
 
 @decomposes("aten::repeat_interleave.Tensor", without=SLOW)

@@ -182,7 +182,7 @@ def histogram_count(
 
 @decomposes("aten::histc", without=SLOW)
 def histc(self: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Any:
-    if not self.dtype.is_floating_point:
+    if not self.dtype.is_floating_point or bins * torch.finfo(self.dtype).eps > 1:  # numbers of bins are exact
         return NotImplemented
     x = self.reshape(-1)
     low, high = (torch.full([], limit, dtype=self.dtype, device=self.device) for limit in (min, max))
@@ -193,9 +193,9 @@ def histc(self: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Any:
     same = low == high
     low, high = torch.where(same, low - 1, low), torch.where(same, high + 1, high)
     within = (x >= low) & (x <= high)
-    position = (torch.where(within, x, low) - low) * bins / (high - low)
-    bin = position.to(torch.int64).clamp(max=bins - 1)
-    return _histogram(torch.where(within, bin, torch.full_like(bin, bins)), bins, None, self.dtype, by_node=False)
+    position = ((torch.where(within, x, low) - low) * bins / (high - low)).clamp(max=bins - 1)
+    bin = torch.where(within, position, torch.full_like(position, bins)).to(torch.int64)
+    return _histogram(bin, bins, None, self.dtype, by_node=False)
 
 
 @decomposes("aten::_histogramdd_from_bin_tensors", nodes=("search_sorted", "scatter_reduce"))
