@@ -42,7 +42,7 @@ def chosen(words: list[str]) -> list[Case]:
 
 
 def measure_all(cases: list[Case], threads: list[int], console: Console) -> Iterator[Row]:
-    """Yields rows and prints which cases have none because a rival disagrees."""
+    """Yields rows and prints which cases have none: a rival disagrees, or they do not run."""
     limits = {}
     for t in threads:
         limits[t] = (copy_bandwidth(t), gemm_speed(t))
@@ -58,6 +58,10 @@ def measure_all(cases: list[Case], threads: list[int], console: Console) -> Iter
                     yield measure(case, t, *limits[t])
                 except DisagreementError as error:
                     console.print(f"{case.operator}: {error}", style="red", highlight=False)
+                except Exception as error:
+                    console.print(
+                        f"{case.operator}, {case.title}: {error!r}", style="red", markup=False, highlight=False
+                    )
                 progress.advance(task)
 
 

@@ -208,7 +208,7 @@ def causal_conv1d() -> Case:
             "polyop::CausalConv1d",
             {"x": x, "w": weight, "b": bias},
             threads,
-            ["output"],
+            ["output", "final_state"],
             attributes={"activation": "silu"},
         )
         tx, tw, tb = (torch.from_numpy(t) for t in (x, weight, bias))

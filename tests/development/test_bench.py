@@ -90,3 +90,17 @@ for file in sys.argv[1:]:
 """
     files = [str(ROOT / "bench" / "results" / f"{name}.json") for name in ("results", "growth")]
     assert run(sys.executable, "-c", code, *files, env=environment(ROOT / "bench")).split() == []
+
+
+@pytest.mark.slow
+def test_every_case_runs() -> None:
+    """Those whose rivals need a package that only the benchmarks install are left out, and printed."""
+    code = """
+from cases import CASES
+for case in CASES:
+    try:
+        case.make(1).ours()
+    except ModuleNotFoundError as error:
+        print(f"{case.operator}, {case.title}: not run: {error}")
+"""
+    print(run(sys.executable, "-c", code, env=environment(ROOT / "bench")))
