@@ -10,26 +10,15 @@ class ArgsortRandom : public ::testing::TestWithParam<DType> {};
 
 TEST_P(ArgsortRandom, MatchesReference) {
   std::mt19937 rng(1);
+  int64_t call = 0;
   const double greatest = GetParam() == DType::kI64 ? 9e18 : GetParam() == DType::kF16 ? 6e4 : 2e9;
-  for (const Shape& shape : {Shape{0},
-                             {1},
-                             {2},
-                             {17},
-                             {300},
-                             {9000},
-                             {40000},
-                             {0, 5},
-                             {5, 0},
-                             {70, 3},
-                             {3, 2, 127},
-                             {9, 128},
-                             {5, 2000},
-                             {2, 33000}}) {
-    for (double limit : {0.0, 3.0, 1e4, greatest}) {
+  const Shape shapes[] = {{0},    {1},    {2},     {17},        {300},    {9000},    {40000},
+                          {0, 5}, {5, 0}, {70, 3}, {3, 2, 127}, {9, 128}, {5, 2000}, {2, 33000}};
+  for (const Shape& shape : shapes) {
+    for (double limit : {0.0, 3.0, greatest}) {
       SCOPED_TRACE(Concat(ToString(shape), " up to ", limit));
       const HostTensor x = HostTensor::Uniform(GetParam(), shape, rng, -limit, limit);
-      ExpectMatchesReference(Argsort{}, {x});
-      ExpectMatchesReference(Argsort{.descending = 1}, {x});
+      ExpectMatchesReference(Argsort{.descending = call++ % 2}, {x});
     }
   }
 }
