@@ -28,8 +28,7 @@ class InverseLanes {
   static int64_t Doubles(int64_t size) { return LaneMatrices::Doubles(size, size + 3); }
 
   InverseLanes(int64_t size, double* memory)
-      : size_(size),
-        a_{memory, size, size},
+      : a_{memory, size, size},
         row_scales_(memory + LaneMatrices::Doubles(size, size)),
         column_scales_(row_scales_ + RealLanes() * size),
         swapped_(column_scales_ + RealLanes() * size) {}
@@ -37,7 +36,7 @@ class InverseLanes {
   /// Inverts `count` matrices. Requires: count <= RealLanes().
   template <class T>
   void Invert(const T* from, int64_t count, T* to) {
-    const int64_t area = size_ * size_, lanes = RealLanes();
+    const int64_t area = a_.rows * a_.columns, lanes = RealLanes();
     if constexpr (std::is_same_v<T, float>) {
       a_.Read(from, count);
     } else {
@@ -79,9 +78,9 @@ class InverseLanes {
     return hn::IfThenElse(hn::Eq(largest, hn::Zero(d)), hn::Set(d, 1.0), finite);
   }
 
-  // Scales `size_` elements from `first` on, `step` apart, and returns the scale.
+  // Scales `a_.rows` elements from `first` on, `step` apart, and returns the scale.
   HWY_INLINE Reals ScaleLine(double* first, int64_t step) const {
-    const int64_t count = size_;
+    const int64_t count = a_.rows;
     auto largest = hn::Zero(RealTag());
     for (int64_t i = 0; i < count; ++i) largest = Greater(largest, LoadReals(first + i * step));
     const auto scale = ScaleOf(largest);
@@ -89,16 +88,17 @@ class InverseLanes {
     return scale;
   }
   void Scale() {
-    for (int64_t i = 0; i < size_; ++i) StoreReals(ScaleLine(a_.At(i, 0), RealLanes()), row_scales_ + i * RealLanes());
-    for (int64_t j = 0; j < size_; ++j) {
-      StoreReals(ScaleLine(a_.At(0, j), size_ * RealLanes()), column_scales_ + j * RealLanes());
+    for (int64_t i = 0; i < a_.rows; ++i)
+      StoreReals(ScaleLine(a_.At(i, 0), RealLanes()), row_scales_ + i * RealLanes());
+    for (int64_t j = 0; j < a_.rows; ++j) {
+      StoreReals(ScaleLine(a_.At(0, j), a_.rows * RealLanes()), column_scales_ + j * RealLanes());
     }
   }
 
   // Swaps two lines of elements that are `step` apart, in some lanes.
   void Swap(RealMask where, double* a, double* b, int64_t step) const {
     if (hn::AllFalse(RealTag(), where)) return;
-    for (int64_t n = size_; n > 0; --n, a += step, b += step) {
+    for (int64_t n = a_.rows; n > 0; --n, a += step, b += step) {
       const auto x = LoadReals(a), y = LoadReals(b);
       StoreReals(hn::IfThenElse(where, y, x), a);
       StoreReals(hn::IfThenElse(where, x, y), b);
@@ -108,15 +108,15 @@ class InverseLanes {
   // Swaps the largest pivots from row k on into row k, and returns the lanes that have one.
   RealMask Pivot(int64_t k) const {
     auto best = Number(k), largest = hn::Abs(a_.Get(k, k));
-    for (int64_t i = k + 1; i < size_; ++i) {
+    for (int64_t i = k + 1; i < a_.rows; ++i) {
       const auto magnitude = hn::Abs(a_.Get(i, k));
       const auto larger = hn::Gt(magnitude, largest);
       largest = hn::IfThenElse(larger, magnitude, largest);
       best = hn::IfThenElse(larger, Number(i), best);
     }
     StoreReals(best, swapped_ + k * RealLanes());
-    for (int64_t i = k + 1; i < size_; ++i) Swap(hn::Eq(best, Number(i)), a_.At(k, 0), a_.At(i, 0), RealLanes());
-    return hn::Gt(largest, RealsOf(MinPivot(size_)));
+    for (int64_t i = k + 1; i < a_.rows; ++i) Swap(hn::Eq(best, Number(i)), a_.At(k, 0), a_.At(i, 0), RealLanes());
+    return hn::Gt(largest, RealsOf(MinPivot(a_.rows)));
   }
 
   // Subtracts multiples of row k from the rows [begin, end), so that their elements of column k become 0.
@@ -172,7 +172,6 @@ class InverseLanes {
     }
   }
 
-  int64_t size_;
   LaneMatrices a_;
   double *row_scales_, *column_scales_, *swapped_;
 };
