@@ -37,6 +37,9 @@ POLYOP_HD OrderKey<T> OrderKeyOf(T x) {
   }
 }
 
+/// Returns the integer of which OrderKeyOf returned the key.
+POLYOP_HD inline int64_t IntegerOfKey(uint64_t key) { return static_cast<int64_t>(key ^ (uint64_t{1} << 63)); }
+
 /// Returns true for the key of a NaN.
 template <class T>
 POLYOP_HD bool IsNanKey(OrderKey<T> key) {

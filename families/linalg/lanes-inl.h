@@ -310,6 +310,24 @@ HWY_INLINE void EliminateInLanes(const LaneMatrices& a, int64_t k, int64_t first
   }
 }
 
+/// The element with the largest magnitude of a column, in each lane: its row, from 0, and the magnitude.
+struct PivotInLanes {
+  Reals row, magnitude;
+};
+
+/// Finds the pivot of column k in the rows from k on.
+HWY_INLINE PivotInLanes FindPivotInLanes(const LaneMatrices& a, int64_t k) {
+  auto best = RealsOf(static_cast<double>(k)), largest = hn::Abs(a.Get(k, k)), row = best;
+  for (int64_t i = k + 1; i < a.rows; ++i) {
+    const auto magnitude = hn::Abs(a.Get(i, k));
+    const auto larger = hn::Gt(magnitude, largest);
+    row = hn::Add(row, RealsOf(1));
+    largest = hn::IfThenElse(larger, magnitude, largest);
+    best = hn::IfThenElse(larger, row, best);
+  }
+  return {best, largest};
+}
+
 /// FactorLu in lanes, with the same operations. The numbers of the rows, from 0, are in `pivots`. Returns the lanes
 /// without a pivot that is 0; the results of the others are undefined.
 template <class Fetch = NoPrefetch>
@@ -318,17 +336,10 @@ RealMask FactorLuInLanes(const LaneMatrices& a, double* pivots, const Fetch& fet
   auto regular = AllLanes();
   for (int64_t k = 0; k < least; ++k) {
     fetch(k, least);
-    auto best = RealsOf(static_cast<double>(k)), largest = hn::Abs(a.Get(k, k)), row = best;
-    for (int64_t i = k + 1; i < a.rows; ++i) {
-      const auto magnitude = hn::Abs(a.Get(i, k));
-      const auto larger = hn::Gt(magnitude, largest);
-      row = hn::Add(row, RealsOf(1));
-      largest = hn::IfThenElse(larger, magnitude, largest);
-      best = hn::IfThenElse(larger, row, best);
-    }
-    StoreReals(best, pivots + k * RealLanes());
-    a.ExchangeRow(k, best, k + 1);
-    regular = hn::And(regular, hn::Gt(largest, hn::Zero(RealTag())));
+    const PivotInLanes found = FindPivotInLanes(a, k);
+    StoreReals(found.row, pivots + k * RealLanes());
+    a.ExchangeRow(k, found.row, k + 1);
+    regular = hn::And(regular, hn::Gt(found.magnitude, hn::Zero(RealTag())));
     const auto pivot = a.Get(k, k);
     int64_t i = k + 1;
     for (; i + 4 <= a.rows; i += 4) EliminateInLanes<4>(a, k, i, pivot);

@@ -27,15 +27,11 @@ class Rulebook {
     cells_.emplace(context_.Allocate<Cell>(count_ + 1));
     rows_.emplace(context_.Allocate<int32_t>(count_));
     if (!sorted_ || !*cells_ || !*rows_) return OutOfMemory(count_);
-    context_.ParallelFor(count_, GrainFor(3.0), [&](int64_t begin, int64_t end) {
-      for (int64_t n = begin; n < end; ++n) {
-        const I* const row = indices + 4 * n;
-        const int64_t at[3] = {row[1], row[2], row[3]};
-        sorted_.keys()[n] = static_cast<uint64_t>(grid_.CellOf(row[0], at));
-        sorted_.values()[n] = static_cast<int32_t>(n);
-      }
-    });
-    POLYOP_RETURN_IF_ERROR(sorted_.Sort(count_));
+    POLYOP_RETURN_IF_ERROR(sorted_.SortIndices(count_, [&](int64_t n) {
+      const I* const row = indices + 4 * n;
+      const int64_t at[3] = {row[1], row[2], row[3]};
+      return static_cast<uint64_t>(grid_.CellOf(row[0], at));
+    }));
     // Of several rows of one cell, the first one is used.
     for (int64_t n = 0; n < count_; ++n) {
       if (n > 0 && sorted_.keys()[n] == sorted_.keys()[n - 1]) continue;

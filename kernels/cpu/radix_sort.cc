@@ -7,7 +7,6 @@
 namespace polyop {
 namespace {
 
-constexpr int64_t kGrain = 1 << 14;  // minimum number of pairs per task, so that each bucket gets many
 constexpr int kDigitBits = 11, kFewDigitBits = 8;
 constexpr int64_t kFew = 1 << 13;
 

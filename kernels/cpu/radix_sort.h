@@ -23,7 +23,21 @@ class RadixSort {
   /// Afterwards, keys() and values() return other pointers.
   Status Sort(int64_t count);
 
+  /// Sorts the indices below `count`, which become the values, by key(i).
+  template <class Key>
+  Status SortIndices(int64_t count, const Key& key) {
+    context_.ParallelFor(count, kGrain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        from_keys_[i] = key(i);
+        from_values_[i] = static_cast<int32_t>(i);
+      }
+    });
+    return Sort(count);
+  }
+
  private:
+  static constexpr int64_t kGrain = 1 << 14;  // minimum number of pairs per task, so that each bucket gets many
+
   void Pass(int64_t count, int shift, uint64_t mask, int32_t* positions);
 
   const Context& context_;
@@ -32,9 +46,5 @@ class RadixSort {
   uint64_t *from_keys_, *to_keys_;
   int32_t *from_values_, *to_values_;
 };
-
-/// Maps an integer to a key with the same order.
-inline uint64_t SortableKey(int64_t x) { return static_cast<uint64_t>(x) ^ (uint64_t{1} << 63); }
-inline int64_t FromSortableKey(uint64_t key) { return static_cast<int64_t>(key ^ (uint64_t{1} << 63)); }
 
 }  // namespace polyop

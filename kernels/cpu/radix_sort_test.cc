@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include "core/order_keys.h"
 #include "kernels/cpu/thread_pool.h"
 
 namespace polyop {
@@ -37,12 +38,12 @@ TEST(RadixSort, SortsAnyKeysStably) {
   }
 }
 
-TEST(RadixSort, SortableKeysHaveTheOrderOfIntegers) {
+TEST(RadixSort, OrderKeysHaveTheOrderOfIntegers) {
   const int64_t rising[] = {INT64_MIN, -5, -1, 0, 1, 7, INT64_MAX};
   for (size_t i = 0; i < std::size(rising); ++i) {
-    EXPECT_EQ(FromSortableKey(SortableKey(rising[i])), rising[i]);
+    EXPECT_EQ(IntegerOfKey(OrderKeyOf(rising[i])), rising[i]);
     if (i > 0) {
-      EXPECT_LT(SortableKey(rising[i - 1]), SortableKey(rising[i]));
+      EXPECT_LT(OrderKeyOf(rising[i - 1]), OrderKeyOf(rising[i]));
     }
   }
 }

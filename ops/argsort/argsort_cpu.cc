@@ -78,13 +78,7 @@ Status SortLongRow(const Context& context, const T* row, int64_t length, OrderKe
   constexpr int64_t kGrain = 1 << 15;
   RadixSort sort(context, length);
   if (!sort) return Internal("out of memory: rows of ", length, " elements");
-  context.ParallelFor(length, kGrain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      sort.keys()[i] = OrderKeyOf(row[i]) ^ flipped_bits;
-      sort.values()[i] = static_cast<int32_t>(i);
-    }
-  });
-  POLYOP_RETURN_IF_ERROR(sort.Sort(length));
+  POLYOP_RETURN_IF_ERROR(sort.SortIndices(length, [&](int64_t i) { return OrderKeyOf(row[i]) ^ flipped_bits; }));
   context.ParallelFor(length, kGrain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) order[i] = sort.values()[i];
   });

@@ -55,7 +55,7 @@ TEST(Argsort, SameAtAnyAlignment) {
 }
 
 TEST(Argsort, RejectsInvalidInputs) {
-  ExpectError(Argsort{}, {HostTensor::Full(DType::kI64, {}, 0)}, {"'x': expected"});
+  ExpectError(Argsort{}, {HostTensor::Full(DType::kI64, {}, 0)}, {"'x': expected rank at least 1, got 0"});
   ExpectError(Argsort{}, {HostTensor::Full(DType::kU8, {2}, 0)}, {"no kernel takes inputs"});
 }
 

@@ -1,3 +1,4 @@
+#include "core/order_keys.h"
 #include "kernels/cpu/radix_sort.h"
 #include "ops/custom_unique/custom_unique.h"
 
@@ -15,13 +16,7 @@ Status CustomUniqueCpu(const CustomUnique&, const Context& context, Tensor<const
   RadixSort sort(context, count);
   const Scratch<int64_t> runs_before = context.Allocate<int64_t>(tasks + 1);
   if (!sort || !runs_before) return Internal("out of memory: ", count, " integers to sort");
-  context.ParallelFor(count, kGrain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      sort.keys()[i] = SortableKey(x[i]);
-      sort.values()[i] = static_cast<int32_t>(i);
-    }
-  });
-  POLYOP_RETURN_IF_ERROR(sort.Sort(count));
+  POLYOP_RETURN_IF_ERROR(sort.SortIndices(count, [&](int64_t i) { return OrderKeyOf(int64_t{x[i]}); }));
   const uint64_t* const keys = sort.keys();
   const auto is_new = [&](int64_t i) { return i == 0 || keys[i] != keys[i - 1]; };
   context.ParallelFor(count, kGrain, [&](int64_t task, int64_t begin, int64_t end) {
@@ -41,7 +36,7 @@ Status CustomUniqueCpu(const CustomUnique&, const Context& context, Tensor<const
     int64_t run = runs_before[task] - 1;
     for (int64_t i = begin; i < end; ++i) {
       if (is_new(i)) {
-        values[++run] = static_cast<I>(FromSortableKey(keys[i]));
+        values[++run] = static_cast<I>(IntegerOfKey(keys[i]));
         sizes[run] = i;
       }
       inverse[sort.values()[i]] = run;

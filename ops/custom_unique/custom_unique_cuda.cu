@@ -1,4 +1,4 @@
-#include "kernels/cuda/sort_integers.h"
+#include "kernels/cuda/sort_rows.h"
 #include "kernels/cuda/sorted_runs.h"
 #include "ops/custom_unique/custom_unique.h"
 
@@ -15,7 +15,7 @@ Status CustomUniqueCuda(const CustomUnique&, const CudaContext& cuda, Tensor<con
   POLYOP_RETURN_IF_ERROR(unique.AllocateUpperBound(count, &values, &unique_count));
   POLYOP_RETURN_IF_ERROR(counts.AllocateUpperBound(count, &sizes, &counts_count));
   SortPairs sort;
-  POLYOP_RETURN_IF_ERROR(SortIntegers(cuda, x.data(), count, &sort));
+  POLYOP_RETURN_IF_ERROR(SortRows(cuda, x.data(), count, count, false, &sort));
   const uint64_t* const keys = sort.keys;
   const int32_t* const positions = sort.values;
   SortedRuns runs;

@@ -134,18 +134,13 @@ void Invert(const T* from, int64_t size, const InverseScratch& scratch, T* to) {
 
 template <class T>
 Status InvertInLanes(const Context& context, const T* from, int64_t count, int64_t size, T* to) {
-  const int64_t lanes = RealLanes(), groups = (count + lanes - 1) / lanes, area = size * size;
-  const int64_t grain = GrainFor(static_cast<double>((area * size + 60) * lanes) * 0.3);
-  const int64_t doubles = InverseLanes::Doubles(size);
-  const Scratch<double> reals = context.Allocate<double>(Context::NumTasks(groups, grain) * doubles);
-  if (!reals) return Internal("out of memory: matrices of ", size, " rows");
-  context.ParallelFor(groups, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
-    InverseLanes matrices(size, reals.data() + task * doubles);
-    for (int64_t n = begin * lanes; n < std::min(end * lanes, count); n += lanes) {
-      matrices.Invert(from + n * area, std::min(lanes, count - n), to + n * area);
-    }
-  });
-  return Status::Ok();
+  const int64_t area = size * size;
+  const bool enough_memory = ForLaneGroups(
+      context, count, static_cast<double>(area * size + 60) * 0.3, InverseLanes::Doubles(size),
+      [&](int64_t first, int64_t here, double* memory, double* done)
+          HWY_ATTR { InverseLanes(size, memory).Invert(from + first * area, here, done, to + first * area); },
+      [](int64_t, double*) {});  // a matrix without an inverse has a result, too
+  return enough_memory ? Status::Ok() : Internal("out of memory: matrices of ", size, " rows");
 }
 
 template <class T>

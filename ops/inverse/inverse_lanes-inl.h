@@ -33,9 +33,9 @@ class InverseLanes {
         column_scales_(row_scales_ + RealLanes() * size),
         swapped_(column_scales_ + RealLanes() * size) {}
 
-  /// Inverts `count` matrices. Requires: count <= RealLanes().
+  /// Inverts `count` matrices, and sets done[] to 1. Requires: count <= RealLanes().
   template <class T>
-  void Invert(const T* from, int64_t count, T* to) {
+  void Invert(const T* from, int64_t count, double* done, T* to) {
     const int64_t area = a_.rows * a_.columns, lanes = RealLanes();
     if constexpr (std::is_same_v<T, float>) {
       a_.Read(from, count);
@@ -47,9 +47,8 @@ class InverseLanes {
     }
     Scale();
     Unscale(Eliminate());
+    StoreReals(RealsOf(1), done);
     if constexpr (std::is_same_v<T, float>) {
-      HWY_ALIGN double done[hn::MaxLanes(RealTag())];
-      StoreReals(RealsOf(1), done);
       a_.Write(done, count, to);
     } else {
       for (int64_t m = 0; m < count; ++m) {
@@ -61,8 +60,6 @@ class InverseLanes {
   }
 
  private:
-  static HWY_INLINE Reals Number(int64_t i) { return RealsOf(static_cast<double>(i)); }
-
   static HWY_INLINE Reals Greater(Reals largest, Reals value) {
     const auto magnitude = hn::Abs(value);
     return hn::IfThenElse(hn::Or(hn::Gt(magnitude, largest), hn::IsNaN(magnitude)), magnitude, largest);
@@ -95,28 +92,14 @@ class InverseLanes {
     }
   }
 
-  // Swaps two lines of elements that are `step` apart, in some lanes.
-  void Swap(RealMask where, double* a, double* b, int64_t step) const {
+  // Swaps two columns in some lanes.
+  static void SwapColumns(const LaneMatrices& a, RealMask where, int64_t j, int64_t k) {
     if (hn::AllFalse(RealTag(), where)) return;
-    for (int64_t n = a_.rows; n > 0; --n, a += step, b += step) {
-      const auto x = LoadReals(a), y = LoadReals(b);
-      StoreReals(hn::IfThenElse(where, y, x), a);
-      StoreReals(hn::IfThenElse(where, x, y), b);
+    for (int64_t i = 0; i < a.rows; ++i) {
+      const auto x = a.Get(i, j), y = a.Get(i, k);
+      a.Set(i, j, hn::IfThenElse(where, y, x));
+      a.Set(i, k, hn::IfThenElse(where, x, y));
     }
-  }
-
-  // Swaps the largest pivots from row k on into row k, and returns the lanes that have one.
-  RealMask Pivot(int64_t k) const {
-    auto best = Number(k), largest = hn::Abs(a_.Get(k, k));
-    for (int64_t i = k + 1; i < a_.rows; ++i) {
-      const auto magnitude = hn::Abs(a_.Get(i, k));
-      const auto larger = hn::Gt(magnitude, largest);
-      largest = hn::IfThenElse(larger, magnitude, largest);
-      best = hn::IfThenElse(larger, Number(i), best);
-    }
-    StoreReals(best, swapped_ + k * RealLanes());
-    for (int64_t i = k + 1; i < a_.rows; ++i) Swap(hn::Eq(best, Number(i)), a_.At(k, 0), a_.At(i, 0), RealLanes());
-    return hn::Gt(largest, RealsOf(MinPivot(a_.rows)));
   }
 
   // Subtracts multiples of row k from the rows [begin, end), so that their elements of column k become 0.
@@ -143,7 +126,10 @@ class InverseLanes {
     const LaneMatrices a = a_;  // a copy: the compiler must assume that a store changes members
     auto regular = AllLanes();
     for (int64_t k = 0; k < a.rows; ++k) {
-      regular = hn::And(regular, Pivot(k));
+      const PivotInLanes found = FindPivotInLanes(a, k);
+      StoreReals(found.row, swapped_ + k * RealLanes());
+      a.ExchangeRow(k, found.row, k + 1);
+      regular = hn::And(regular, hn::Gt(found.magnitude, RealsOf(MinPivot(a.rows))));
       const auto pivot = a.Get(k, k);
       a.Set(k, k, RealsOf(1));
       for (int64_t j = 0; j < a.columns; ++j) a.Set(k, j, hn::Div(a.Get(k, j), pivot));
@@ -153,7 +139,7 @@ class InverseLanes {
     for (int64_t k = a.rows; k-- > 0;) {
       const auto best = LoadReals(swapped_ + k * RealLanes());
       for (int64_t i = k + 1; i < a.rows; ++i) {
-        Swap(hn::Eq(best, Number(i)), a.At(0, k), a.At(0, i), a.columns * RealLanes());
+        SwapColumns(a, hn::Eq(best, RealsOf(static_cast<double>(i))), k, i);
       }
     }
     return regular;

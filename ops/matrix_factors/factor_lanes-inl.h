@@ -85,6 +85,7 @@ void FactorGroup(const MatricesToFactor<T>& matrices, int64_t first, int64_t cou
       pivots.Set(0, k, hn::Add(row, RealsOf(1)));
     }
   } else if (matrices.method == MatrixFactors::Method::kQr) {
+    fetch(0, 1);
     regular = hn::And(regular, FactorQrInLanes(a, scales.elements));
   }
   StoreLanes(regular, done);

@@ -46,6 +46,7 @@ void SolveGroup(const EquationsToSolve<T>& equations, int64_t first, int64_t cou
   if (equations.method == Method::kGeneral) {
     regular = FactorLuInLanes(a, rows, fetch);
   } else if (equations.method == Method::kLu) {
+    fetch(0, 1);
     exchanges = equations.pivot_count;
     for (int64_t e = 0; e < exchanges * lanes; ++e) {
       const int64_t n = first + std::min(e % lanes, count - 1);

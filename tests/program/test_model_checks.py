@@ -67,10 +67,10 @@ BAD_MODELS = {
         "did you mean 'output_width'?",
     ),
     "an attribute of a node without attributes": (
-        model("autoware::Argsort", {"x": np.zeros(4, np.int64)}, attributes={"ascending": 1}),
+        model("polyop::Gcd", {"a": np.zeros(4, np.int64), "b": np.zeros(4, np.int64)}, attributes={"descending": 1}),
         BAD_FILE,
-        "unknown attribute 'ascending'",
-        "`polyop ops argsort` lists the attributes",
+        "unknown attribute 'descending'",
+        "`polyop ops gcd` lists the attributes",
     ),
     "the same of CustomUnique": (
         model("autoware::CustomUnique", {"x": np.zeros(4, np.int64)}, list("uicn"), attributes={"sorted": 1}),

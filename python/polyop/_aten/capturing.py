@@ -133,9 +133,11 @@ def _bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) 
         largest = torch.cat([indices, torch.full([1], last, dtype=torch.int64, device=input.device)]).max()
     bins: Any = (largest + 1).item()
     torch._check(bins >= 0)
-    dtype = torch.int64 if weights is None else weights.dtype if weights.dtype == torch.float32 else torch.float64
-    counted = torch.ones_like(indices) if weights is None else weights.to(dtype)
-    return torch.zeros([bins], dtype=dtype, device=input.device).scatter_add(0, indices, counted)
+    if weights is None:
+        counted = torch.ones_like(indices)
+    else:
+        counted = weights if weights.dtype == torch.float32 else weights.to(torch.float64)
+    return torch.zeros([bins], dtype=counted.dtype, device=input.device).scatter_add(0, indices, counted)
 
 
 def _fake_quantize(input: Tensor, scale: Any, zero_point: Any, quant_min: int, quant_max: int) -> Any:
