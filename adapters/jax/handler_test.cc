@@ -117,13 +117,13 @@ class Frame {
   XLA_FFI_ExecutionContext& context() { return context_; }
   // Passes the number of rows of all inputs as a tensor.
   void CutTo(double rows) { rows_ = HostTensor::Of<int64_t>({}, {rows}); }
-  // Passes integers of 64 bits as complex numbers, which polyop lacks.
-  void MakeIntsComplex() { of_ints_ = XLA_FFI_DataType_C64; }
+  // Passes the inputs whose values determine shapes as complex numbers, which polyop lacks.
+  void MakeHostInputsComplex() { complex_host_inputs_ = true; }
 
  private:
   XLA_FFI_Buffer* AddBuffer(DType dtype, const Shape& shape, void* data) {
     std::vector<int64_t>& dims = shapes_.emplace_back(shape.begin(), shape.end());
-    XLA_FFI_DataType type = dtype == DType::kI64 ? of_ints_ : TypeOf(dtype);
+    XLA_FFI_DataType type = TypeOf(dtype);
     if (halves_ && dtype == DType::kI64) {
       type = XLA_FFI_DataType_U32;
       dims.push_back(2);
@@ -188,6 +188,7 @@ class Frame {
                          op_.signatures[0].needs_value(static_cast<int>(i));
       letters += value ? 'h' : rows_.present() ? 'c' : '1';
       args_.push_back(AddBuffer(input.dtype(), input.shape(), MemoryOf(input, true)));
+      if (value && complex_host_inputs_) args_.back()->dtype = XLA_FFI_DataType_C64;
     }
     if (rows_.present()) args_.push_back(AddBuffer(DType::kI64, {}, MemoryOf(rows_, true)));
     AddText("polyop_inputs", letters);
@@ -239,7 +240,7 @@ class Frame {
   const RandomCall& call_;
   const Op& op_;
   const bool on_gpu_, halves_;
-  XLA_FFI_DataType of_ints_ = XLA_FFI_DataType_S64;
+  bool complex_host_inputs_ = false;
   TestGpu gpu_;
   XLA_FFI_Api api_ = FakeApi();
   XLA_FFI_ExecutionContext context_;
@@ -335,10 +336,10 @@ TEST(JaxHandlerErrors, OutOfDeviceMemory) {
 }
 
 TEST(JaxHandlerErrors, AnElementTypeThatPolyopLacks) {
-  const RandomCall call = AnyCall("cubic_resize");  // its sizes are on the host, also for a kernel on a GPU
+  const RandomCall call = AnyCall("dynamic_resize");  // its scales are on the host, also for a kernel on a GPU
   for (const bool on_gpu : {false, true}) {
     Frame frame(call, on_gpu, false);
-    frame.MakeIntsComplex();
+    frame.MakeHostInputsComplex();
     std::vector<HostTensor> outputs;
     EXPECT_NE(frame.Run(&outputs).find("type"), std::string::npos);
   }
