@@ -11,6 +11,8 @@
 
 namespace polyop::linalg {
 
+/// Rows and columns of the largest matrix that a thread computes alone. A larger one is computed by a block.
+inline constexpr int64_t kMaxSizeOfThread = 8;
 /// Threads of the largest block.
 inline constexpr int kMaxBlockThreads = 512;
 /// Shared memory that a matrix may use; the rest is for variables of a block.

@@ -17,14 +17,16 @@ POLYOP_HD inline double LengthOfTwo(double x, double y) {
   return squares > 0x1p-900 && squares < 0x1p900 ? std::sqrt(squares) : std::hypot(x, y);
 }
 
+/// Shorter vectors are multiplied by kUpscaling first: the results of denormal numbers would be inexact.
+inline constexpr double kSmallLength = 0x1p-900, kUpscaling = 0x1p200;
+
 /// Finds the reflection H = I - tau v v^T, v[0] = 1, with H x = (beta, 0, …, 0)^T. x[0] receives beta, whose sign is
 /// opposite to that of x[0], and the other elements those of v. Returns tau; 0, for H = I, if they are 0 already.
 POLYOP_HD inline double FindReflection(double* x, int64_t count) {
-  constexpr double kSmall = 0x1p-900, kUpscaling = 0x1p200;  // the results of denormal numbers would be inexact
   double length = count > 1 ? LengthOf(x + 1, count - 1) : 0;
   if (length == 0) return 0;
   double total = LengthOfTwo(x[0], length), scale = 1;
-  if (total < kSmall) {
+  if (total < kSmallLength) {
     scale = kUpscaling;
     for (int64_t i = 0; i < count; ++i) x[i] *= scale;
     length = LengthOf(x + 1, count - 1);

@@ -12,6 +12,15 @@
 
 namespace polyop::linalg {
 
+/// Returns the power of two that scales a magnitude to [0.5, 1); 1 for 0, and NaN if it is not finite.
+POLYOP_HD inline double ScaleOfMagnitude(double largest) {
+  if (!std::isfinite(largest)) return NAN;
+  if (largest == 0) return 1;
+  int exponent = 0;
+  std::frexp(largest, &exponent);
+  return std::ldexp(1.0, std::min(-exponent, 1000));
+}
+
 /// Returns the power of two that scales the largest magnitude to [0.5, 1); 1 for zeros, and NaN if an element is not
 /// finite.
 POLYOP_HD inline double ScaleOf(const double* x, int64_t count) {
@@ -21,10 +30,7 @@ POLYOP_HD inline double ScaleOf(const double* x, int64_t count) {
     if (!(magnitude <= largest)) largest = magnitude;
     if (!std::isfinite(magnitude)) return NAN;
   }
-  if (largest == 0) return 1;
-  int exponent = 0;
-  std::frexp(largest, &exponent);
-  return std::ldexp(1.0, std::min(-exponent, 1000));
+  return ScaleOfMagnitude(largest);
 }
 
 /// Returns the sign, 1 or -1, with which the first of the largest elements of a vector is positive. Elements that
@@ -70,52 +76,82 @@ POLYOP_HD void Tridiagonalize(double* a, int64_t size, double* diagonal, double*
   }
 }
 
-/// Diagonalizes a symmetric tridiagonal matrix by the QL algorithm with implicit shifts, and calls rotate(i, c, s) for
-/// each Rotate of rows i and i + 1 of the vectors. Returns false if it does not converge.
-template <class RotateRows>
-POLYOP_HD bool DiagonalizeTridiagonal(double* diagonal, double* off, int64_t size, const RotateRows& rotate) {
-  constexpr int kMaxSteps = 80;  // for each eigenvalue; usually two or three suffice
-  // Elements outside of the diagonal are 0 if they are tiny next to the diagonal's neighbours, or next to all elements:
-  // the reduction of a matrix of low rank leaves a block of rounding errors, in which the former alone may not end.
-  constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
-  double largest = 0;
-  for (int64_t i = 0; i < size; ++i) largest = std::max(largest, std::max(std::fabs(diagonal[i]), std::fabs(off[i])));
-  const double tiny = kEpsilon / 256 * largest;
-  const auto is_zero = [&](int64_t i) {
+/// The QL algorithm with implicit shifts, which makes a symmetric tridiagonal matrix diagonal in sweeps. Elements
+/// outside of the diagonal are 0 if they are tiny next to the diagonal's neighbours, or next to all elements: the
+/// reduction of a matrix of low rank leaves a block of rounding errors, in which the former alone may not end.
+struct TridiagonalSweeps {
+  static constexpr int kMaxSweeps = 80;  // for each eigenvalue; usually two or three suffice
+  static constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
+
+  double *diagonal = nullptr, *off = nullptr;
+  int64_t size = 0;
+  double tiny = 0;
+  int64_t low = 0, high = 0;  // the first and last row of the next sweep
+  int sweeps = 0;             // of row `low`, with the next one
+
+  TridiagonalSweeps() = default;
+  POLYOP_HD TridiagonalSweeps(double* on_diagonal, double* off_diagonal, int64_t rows)
+      : diagonal(on_diagonal), off(off_diagonal), size(rows) {
+    for (int64_t i = 0; i < size; ++i) tiny = std::max(tiny, std::max(std::fabs(diagonal[i]), std::fabs(off[i])));
+    tiny *= kEpsilon / 256;
+  }
+
+  /// Finds the rows of the next sweep. Returns false if the matrix is diagonal.
+  POLYOP_HD bool Next() {
+    for (; low < size; ++low, sweeps = 0) {
+      high = low;
+      while (high + 1 < size && !IsZero(high)) ++high;
+      if (high == low) continue;
+      ++sweeps;
+      return true;
+    }
+    return false;
+  }
+  POLYOP_HD bool failed() const { return sweeps > kMaxSweeps; }
+
+  /// Calls rotate(i, c, s) for each Rotate of rows i and i + 1 of the vectors, from the last one on.
+  template <class RotateRows>
+  POLYOP_HD void Sweep(const RotateRows& rotate) const {
+    // Wilkinson's shift: the eigenvalue of the first 2 x 2 block that is nearer to the first element.
+    const double g = (diagonal[low + 1] - diagonal[low]) / (2 * off[low]);
+    double bulge = diagonal[high] - diagonal[low] + off[low] / (g + std::copysign(std::hypot(g, 1.0), g));
+    double sine = 1, cosine = 1, removed = 0;
+    for (int64_t i = high; i-- > low;) {
+      const double f = sine * off[i], b = cosine * off[i], r = std::sqrt(f * f + bulge * bulge);
+      off[i + 1] = r;
+      if (r == 0) {
+        diagonal[i + 1] -= removed;
+        off[high] = 0;
+        return;
+      }
+      sine = f / r;
+      cosine = bulge / r;
+      const double shifted = diagonal[i + 1] - removed, t = (diagonal[i] - shifted) * sine + 2 * cosine * b;
+      removed = sine * t;
+      diagonal[i + 1] = shifted + removed;
+      bulge = cosine * t - b;
+      rotate(i, cosine, sine);
+    }
+    off[high] = 0;
+    diagonal[low] -= removed;
+    off[low] = bulge;
+  }
+
+ private:
+  POLYOP_HD bool IsZero(int64_t i) const {
     const double magnitude = std::fabs(off[i]);
     return magnitude <= tiny || magnitude <= kEpsilon * (std::fabs(diagonal[i]) + std::fabs(diagonal[i + 1]));
-  };
-  for (int64_t low = 0; low < size; ++low) {
-    for (int step = 0;; ++step) {
-      int64_t high = low;
-      while (high + 1 < size && !is_zero(high)) ++high;
-      if (high == low) break;
-      if (step == kMaxSteps) return false;
-      // Wilkinson's shift: the eigenvalue of the first 2 x 2 block that is nearer to the first element.
-      const double g = (diagonal[low + 1] - diagonal[low]) / (2 * off[low]);
-      double bulge = diagonal[high] - diagonal[low] + off[low] / (g + std::copysign(std::hypot(g, 1.0), g));
-      double sine = 1, cosine = 1, removed = 0;
-      int64_t i = high;
-      for (; i-- > low;) {
-        const double f = sine * off[i], b = cosine * off[i], r = std::sqrt(f * f + bulge * bulge);
-        off[i + 1] = r;
-        if (r == 0) {
-          diagonal[i + 1] -= removed;
-          break;
-        }
-        sine = f / r;
-        cosine = bulge / r;
-        const double shifted = diagonal[i + 1] - removed, t = (diagonal[i] - shifted) * sine + 2 * cosine * b;
-        removed = sine * t;
-        diagonal[i + 1] = shifted + removed;
-        bulge = cosine * t - b;
-        rotate(i, cosine, sine);
-      }
-      off[high] = 0;
-      if (i >= low) continue;
-      diagonal[low] -= removed;
-      off[low] = bulge;
-    }
+  }
+};
+
+/// Diagonalizes a symmetric tridiagonal matrix, and calls rotate(i, c, s) for each Rotate of rows i and i + 1 of the
+/// vectors. Returns false if the algorithm does not converge.
+template <class RotateRows>
+POLYOP_HD bool DiagonalizeTridiagonal(double* diagonal, double* off, int64_t size, const RotateRows& rotate) {
+  TridiagonalSweeps sweeps(diagonal, off, size);
+  while (sweeps.Next()) {
+    if (sweeps.failed()) return false;
+    sweeps.Sweep(rotate);
   }
   return true;
 }

@@ -25,7 +25,7 @@ void CopyColumns(const T* row, int64_t columns, int64_t first, int64_t count, fl
   const int64_t begin = std::clamp<int64_t>(-first, 0, count);
   const int64_t end = std::clamp<int64_t>(columns - first, begin, count);
   std::fill_n(to, begin, 0.0f);
-  WidenRow(row + first + begin, end - begin, to + begin);
+  if (begin < end) WidenRow(row + first + begin, end - begin, to + begin);
   std::fill_n(to + end, count - end, 0.0f);
 }
 

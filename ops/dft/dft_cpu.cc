@@ -31,8 +31,12 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// The library's vectors are those of the instruction set, whose macros GCC defines here.
+// The library's vectors are those of the instruction set, whose macros GCC defines here. It aligns memory itself: its
+// calls of aligned_alloc have sizes that are no multiples of the alignment, which C11 excludes.
 #undef POCKETFFT_HDRONLY_H
+#ifndef _LIBCPP_HAS_NO_ALIGNED_ALLOCATION
+#define _LIBCPP_HAS_NO_ALIGNED_ALLOCATION  // NOLINT(bugprone-reserved-identifier)
+#endif
 #include "pocketfft_hdronly.h"
 }  // namespace
 }  // namespace HWY_NAMESPACE

@@ -1,17 +1,60 @@
+#include "families/linalg/block_eigen_cuda.h"
 #include "kernels/cuda/cuda.h"
 #include "ops/eigh/eigh_of_matrix.h"
 
 namespace polyop {
 namespace {
 
+// Each block decomposes one matrix in scratch memory.
+template <class T>
+Status DecomposeInBlocks(const CudaContext& cuda, const SymmetricMatrices<T>& matrices) {
+  const int64_t size = matrices.size, area = size * size;
+  const int64_t work_size = 2 * area + 2 * size + linalg::BlockEigenWork(size);
+  double* const scratch = cuda.Allocate<double>(matrices.count * work_size);
+  return ForBlocks<linalg::kMaxBlockThreads>(
+      cuda, matrices.count, linalg::BlockThreads(area), linalg::BlockEigenShared::kBytes,
+      [=] POLYOP_DEVICE(Block& block) {
+        const linalg::BlockEigenShared shared(block);
+        const int64_t n = block.index;
+        double *const a = scratch + n * work_size, *const rows = a + area, *const values = rows + area,
+                      *const order = values + size, *const work = order + size;
+        const T* const from = matrices.from + n * area;
+        linalg::ForElements(block, 0, size, 0, size, [&](int64_t i, int64_t j) {
+          const int64_t lower = i > j ? i * size + j : j * size + i, upper = i > j ? j * size + i : i * size + j;
+          a[i * size + j] = static_cast<double>(from[matrices.upper ? upper : lower]);
+        });
+        const double scale = linalg::ScaleInBlock(block, a, area, shared);
+        const bool converged =
+            scale > 0 && linalg::SymmetricEigenInBlock(block, a, scale, size, values, order,
+                                                       matrices.with_vectors ? rows : nullptr, work, shared);
+        linalg::ForEachByWarp(block, 0, size, [&](int64_t k, int) {
+          linalg::ForElementsOfWarp(k, k + 1, [&](int64_t i, int) {
+            matrices.values[n * size + i] = static_cast<T>(converged ? values[i] : NAN);
+          });
+          if (!matrices.with_vectors) return;
+          const double* const row = rows + (converged ? static_cast<int64_t>(order[k]) : k) * size;
+          const double sign = converged ? linalg::SignInWarp(row, size) : NAN;
+          linalg::ForElementsOfWarp(0, size, [&](int64_t i, int) {
+            matrices.basis[n * area + i * size + k] = static_cast<T>(converged ? sign * row[i] : NAN);
+          });
+        });
+      });
+}
+
 // Each thread decomposes one matrix in scratch memory.
+template <class T>
+Status DecomposeInThreads(const CudaContext& cuda, const SymmetricMatrices<T>& matrices) {
+  const int64_t size = matrices.WorkSize();
+  double* const work = cuda.Allocate<double>(matrices.count * size);
+  return ForEach(cuda, matrices.count, [=] POLYOP_DEVICE(int64_t n) { matrices.Decompose(n, work + n * size); });
+}
+
 template <class T>
 Status EighCuda(const Eigh& op, const CudaContext& cuda, Tensor<const T, kAnyRank> a, Tensor<T, kAnyRank> values,
                 Tensor<T, kAnyRank> basis) {
   const SymmetricMatrices<T> matrices(op, a, values, basis);
-  const int64_t size = matrices.WorkSize();
-  double* const work = cuda.Allocate<double>(matrices.count * size);
-  return ForEach(cuda, matrices.count, [=] POLYOP_DEVICE(int64_t n) { matrices.Decompose(n, work + n * size); });
+  return matrices.size > linalg::kMaxSizeOfThread ? DecomposeInBlocks(cuda, matrices)
+                                                  : DecomposeInThreads(cuda, matrices);
 }
 
 POLYOP_CUDA_KERNELS(Eigh, EighCuda, float, double);

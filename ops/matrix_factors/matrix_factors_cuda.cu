@@ -5,9 +5,6 @@
 namespace polyop {
 namespace {
 
-// Larger matrices are factored by LU or Cholesky with one block each.
-constexpr int64_t kMaxSizeOfThread = 8;
-
 // Each block factors one matrix, in shared memory if it fits.
 template <class T>
 Status FactorInBlocks(const CudaContext& cuda, const MatricesToFactor<T>& matrices) {
@@ -67,8 +64,8 @@ Status MatrixFactorsCuda(const MatrixFactors& op, const CudaContext& cuda, Tenso
                          Tensor<int32_t, kAnyRank> info) {
   const MatricesToFactor<T> matrices(op, a, factors, scales, pivots, info);
   const bool has_blocks = op.method == MatrixFactors::Method::kCholesky || op.method == MatrixFactors::Method::kLu;
-  return has_blocks && matrices.smaller() > kMaxSizeOfThread ? FactorInBlocks(cuda, matrices)
-                                                             : FactorInThreads(cuda, matrices);
+  return has_blocks && matrices.smaller() > linalg::kMaxSizeOfThread ? FactorInBlocks(cuda, matrices)
+                                                                     : FactorInThreads(cuda, matrices);
 }
 
 POLYOP_CUDA_KERNELS(MatrixFactors, MatrixFactorsCuda, float, double);

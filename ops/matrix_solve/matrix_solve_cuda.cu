@@ -5,9 +5,6 @@
 namespace polyop {
 namespace {
 
-// Larger systems are solved with one block each, except by LDL.
-constexpr int64_t kMaxEquationsOfThread = 8;
-
 // Each block solves the equations of one matrix, in shared memory if they fit.
 template <class T>
 Status SolveInBlocks(const CudaContext& cuda, const EquationsToSolve<T>& equations) {
@@ -81,8 +78,8 @@ Status MatrixSolveCuda(const MatrixSolve& op, const CudaContext& cuda, Tensor<co
                        Tensor<T, kAnyRank> x, Tensor<int32_t, kAnyRank> info) {
   const EquationsToSolve<T> equations(op, a, b, pivots, x, info);
   const bool has_blocks = op.method != MatrixSolve::Method::kLdl && equations.columns > 0;
-  return has_blocks && equations.size > kMaxEquationsOfThread ? SolveInBlocks(cuda, equations)
-                                                              : SolveInThreads(cuda, equations);
+  return has_blocks && equations.size > linalg::kMaxSizeOfThread ? SolveInBlocks(cuda, equations)
+                                                                 : SolveInThreads(cuda, equations);
 }
 
 POLYOP_CUDA_KERNELS(MatrixSolve, MatrixSolveCuda, float, double);

@@ -1,17 +1,52 @@
+#include "families/linalg/block_elimination_cuda.h"
+#include "families/linalg/block_householder_cuda.h"
 #include "kernels/cuda/cuda.h"
 #include "ops/qr/qr_of_matrix.h"
 
 namespace polyop {
 namespace {
 
+// Each block factors one matrix in scratch memory.
+template <class T>
+Status FactorInBlocks(const CudaContext& cuda, const OrthogonalFactors<T>& matrices) {
+  constexpr int64_t kMaxWarps = linalg::kMaxBlockThreads / kWarpLanes;
+  const int64_t rows = matrices.rows, columns = matrices.columns, basis = matrices.basis, least = matrices.smaller();
+  const int64_t size = rows * columns + least + kMaxWarps * rows;
+  double* const scratch = cuda.Allocate<double>(matrices.count * size);
+  return ForBlocks<linalg::kMaxBlockThreads>(
+      cuda, matrices.count, linalg::BlockThreads(rows * columns), 0, [=] POLYOP_DEVICE(Block& block) {
+        const int64_t n = block.index;
+        double *const work = scratch + n * size, *const taus = work + rows * columns, *const spare = taus + least;
+        linalg::ForElements(block, 0, rows, 0, columns, [&](int64_t i, int64_t j) {
+          work[j * rows + i] = static_cast<double>(matrices.from[(n * rows + i) * columns + j]);
+        });
+        linalg::FactorQrInBlock(block, work, columns, rows, taus);
+        linalg::ForEachByWarp(block, 0, basis, [&](int64_t k, int warp) {
+          double* const column = spare + warp * rows;
+          linalg::ColumnOfQInWarp(work, least, rows, taus, k, column);
+          linalg::ForElementsOfWarp(
+              0, rows, [&](int64_t i, int) { matrices.q[(n * rows + i) * basis + k] = static_cast<T>(column[i]); });
+        });
+        linalg::ForElements(block, 0, basis, 0, columns, [&](int64_t i, int64_t j) {
+          matrices.r[(n * basis + i) * columns + j] = static_cast<T>(j < i ? 0 : work[j * rows + i]);
+        });
+      });
+}
+
 // Each thread factors one matrix in scratch memory.
+template <class T>
+Status FactorInThreads(const CudaContext& cuda, const OrthogonalFactors<T>& matrices) {
+  const int64_t size = matrices.WorkSize();
+  double* const work = cuda.Allocate<double>(matrices.count * size);
+  return ForEach(cuda, matrices.count, [=] POLYOP_DEVICE(int64_t n) { matrices.Decompose(n, work + n * size); });
+}
+
 template <class T>
 Status QrCuda(const Qr&, const CudaContext& cuda, Tensor<const T, kAnyRank> a, Tensor<T, kAnyRank> q,
               Tensor<T, kAnyRank> r) {
   const OrthogonalFactors<T> matrices(a, q, r);
-  const int64_t size = matrices.WorkSize();
-  double* const work = cuda.Allocate<double>(matrices.count * size);
-  return ForEach(cuda, matrices.count, [=] POLYOP_DEVICE(int64_t n) { matrices.Decompose(n, work + n * size); });
+  return matrices.smaller() > linalg::kMaxSizeOfThread ? FactorInBlocks(cuda, matrices)
+                                                       : FactorInThreads(cuda, matrices);
 }
 
 POLYOP_CUDA_KERNELS(Qr, QrCuda, float, double);

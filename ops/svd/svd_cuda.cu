@@ -1,17 +1,38 @@
 #include "kernels/cuda/cuda.h"
+#include "ops/svd/svd_block_cuda.h"
 #include "ops/svd/svd_of_matrix.h"
 
 namespace polyop {
 namespace {
 
+// Each block decomposes one matrix in scratch memory.
+template <class T>
+Status DecomposeInBlocks(const CudaContext& cuda, const MatricesToDecompose<T>& matrices) {
+  const int64_t longer = matrices.longer, shorter = matrices.shorter, size = svd::BlockParts::Size(longer, shorter);
+  double* const scratch = cuda.Allocate<double>(matrices.count * size);
+  return ForBlocks<linalg::kMaxBlockThreads>(cuda, matrices.count, linalg::BlockThreads(longer * shorter),
+                                             linalg::BlockEigenShared::kBytes, [=] POLYOP_DEVICE(Block& block) {
+                                               const linalg::BlockEigenShared shared(block);
+                                               const svd::BlockParts parts(scratch + block.index * size, longer,
+                                                                           shorter);
+                                               svd::DecomposeInBlock(block, matrices, parts, shared);
+                                             });
+}
+
 // Each thread decomposes one matrix in scratch memory.
+template <class T>
+Status DecomposeInThreads(const CudaContext& cuda, const MatricesToDecompose<T>& matrices) {
+  const int64_t size = matrices.WorkSize();
+  double* const work = cuda.Allocate<double>(matrices.count * size);
+  return ForEach(cuda, matrices.count, [=] POLYOP_DEVICE(int64_t n) { matrices.Decompose(n, work + n * size); });
+}
+
 template <class T>
 Status SvdCuda(const Svd& op, const CudaContext& cuda, Tensor<const T, kAnyRank> a, Tensor<T, kAnyRank> u,
                Tensor<T, kAnyRank> s, Tensor<T, kAnyRank> vh) {
   const MatricesToDecompose<T> matrices(op, a, u, s, vh);
-  const int64_t size = matrices.WorkSize();
-  double* const work = cuda.Allocate<double>(matrices.count * size);
-  return ForEach(cuda, matrices.count, [=] POLYOP_DEVICE(int64_t n) { matrices.Decompose(n, work + n * size); });
+  return matrices.shorter > linalg::kMaxSizeOfThread ? DecomposeInBlocks(cuda, matrices)
+                                                     : DecomposeInThreads(cuda, matrices);
 }
 
 POLYOP_CUDA_KERNELS(Svd, SvdCuda, float, double);

@@ -16,6 +16,18 @@ namespace polyop {
 
 constexpr int kMaxSweepsOfSvd = 40;
 
+/// The Rotate that makes two vectors orthogonal, from their squares and their product, which is not 0.
+struct PairRotation {
+  double cosine, sine;
+
+  POLYOP_HD PairRotation(double xx, double yy, double product) {
+    const double zeta = (yy - xx) / (2 * product);
+    const double tangent = std::copysign(1.0, zeta) / (std::fabs(zeta) + std::hypot(1.0, zeta));
+    cosine = 1 / std::sqrt(1 + tangent * tangent);
+    sine = cosine * tangent;
+  }
+};
+
 /// Rotates vectors p and q until they are orthogonal: see Orthogonalize. Returns whether they were not.
 template <class Vectors>
 POLYOP_HD bool OrthogonalizePair(double* vectors, int64_t count, int64_t length, double* rotations, double tolerance,
@@ -25,11 +37,9 @@ POLYOP_HD bool OrthogonalizePair(double* vectors, int64_t count, int64_t length,
   if (product == 0) return false;
   const double xx = squares[p], yy = squares[q];
   if (!(std::fabs(product) > tolerance * std::sqrt(xx) * std::sqrt(yy))) return false;
-  const double zeta = (yy - xx) / (2 * product);
-  const double tangent = std::copysign(1.0, zeta) / (std::fabs(zeta) + std::hypot(1.0, zeta));
-  const double cosine = 1 / std::sqrt(1 + tangent * tangent);
-  Vectors::Rotate(x, y, length, cosine, cosine * tangent);
-  Vectors::Rotate(rotations + p * count, rotations + q * count, count, cosine, cosine * tangent);
+  const PairRotation rotation(xx, yy, product);
+  Vectors::Rotate(x, y, length, rotation.cosine, rotation.sine);
+  Vectors::Rotate(rotations + p * count, rotations + q * count, count, rotation.cosine, rotation.sine);
   squares[p] = Vectors::Dot(x, x, length);
   squares[q] = Vectors::Dot(y, y, length);
   return true;
@@ -139,13 +149,15 @@ struct MatricesToDecompose {
     Store(n, scale, parts);
   }
 
+  /// Returns element `i` of vector `k` of `longer` elements of the given matrix.
+  POLYOP_HD T ElementOfVector(int64_t n, int64_t k, int64_t i) const {
+    return from[n * rows * columns + (tall ? i * columns + k : k * columns + i)];
+  }
+
   /// Reads a matrix and scales its largest element to [0.5, 1). Returns the factor; NaN if an element is not finite.
   POLYOP_HD double Read(int64_t n, double* given) const {
     for (int64_t k = 0; k < shorter; ++k) {
-      for (int64_t i = 0; i < longer; ++i) {
-        given[k * longer + i] =
-            static_cast<double>(from[n * rows * columns + (tall ? i * columns + k : k * columns + i)]);
-      }
+      for (int64_t i = 0; i < longer; ++i) given[k * longer + i] = static_cast<double>(ElementOfVector(n, k, i));
     }
     const double scale = linalg::ScaleOf(given, shorter * longer);
     for (int64_t i = 0; i < shorter * longer; ++i) given[i] *= scale;
@@ -203,26 +215,32 @@ struct MatricesToDecompose {
   POLYOP_HD void StorePair(int64_t n, int64_t k, double sign, const double* vector, double other_sign,
                            const double* other) const {
     StoreLonger(n, k, sign, vector);
-    for (int64_t i = 0; i < shorter; ++i) {
-      (tall ? vh[(n * (full ? columns : shorter) + k) * columns + i]
-            : u[(n * rows + i) * (full ? rows : shorter) + k]) = static_cast<T>(other_sign * other[i]);
-    }
+    for (int64_t i = 0; i < shorter; ++i) ElementOfShorter(n, k, i) = static_cast<T>(other_sign * other[i]);
+  }
+
+  /// Returns element `i` of the result's vector `k` of `longer` elements.
+  POLYOP_HD T& ElementOfLonger(int64_t n, int64_t k, int64_t i) const {
+    return tall ? u[(n * rows + i) * (full ? rows : shorter) + k]
+                : vh[(n * (full ? columns : shorter) + k) * columns + i];
+  }
+  /// Returns element `i` of the result's vector `k` of `shorter` elements.
+  POLYOP_HD T& ElementOfShorter(int64_t n, int64_t k, int64_t i) const {
+    return tall ? vh[(n * (full ? columns : shorter) + k) * columns + i]
+                : u[(n * rows + i) * (full ? rows : shorter) + k];
+  }
+
+  /// Stores NaN in the elements that thread `t` of `threads` computes.
+  POLYOP_HD void Fail(int64_t n, int64_t t = 0, int64_t threads = 1) const {
+    for (int64_t k = t; k < shorter; k += threads) s[n * shorter + k] = static_cast<T>(NAN);
+    if (!with_vectors) return;
+    const int64_t in_u = rows * (full ? rows : shorter), in_vh = columns * (full ? columns : shorter);
+    for (int64_t i = t; i < in_u; i += threads) u[n * in_u + i] = static_cast<T>(NAN);
+    for (int64_t i = t; i < in_vh; i += threads) vh[n * in_vh + i] = static_cast<T>(NAN);
   }
 
  private:
   POLYOP_HD void StoreLonger(int64_t n, int64_t k, double sign, const double* vector) const {
-    for (int64_t i = 0; i < longer; ++i) {
-      (tall ? u[(n * rows + i) * (full ? rows : shorter) + k]
-            : vh[(n * (full ? columns : shorter) + k) * columns + i]) = static_cast<T>(sign * vector[i]);
-    }
-  }
-
-  POLYOP_HD void Fail(int64_t n) const {
-    for (int64_t k = 0; k < shorter; ++k) s[n * shorter + k] = static_cast<T>(NAN);
-    if (!with_vectors) return;
-    const int64_t in_u = rows * (full ? rows : shorter), in_vh = columns * (full ? columns : shorter);
-    for (int64_t i = 0; i < in_u; ++i) u[n * in_u + i] = static_cast<T>(NAN);
-    for (int64_t i = 0; i < in_vh; ++i) vh[n * in_vh + i] = static_cast<T>(NAN);
+    for (int64_t i = 0; i < longer; ++i) ElementOfLonger(n, k, i) = static_cast<T>(sign * vector[i]);
   }
 };
 
