@@ -42,6 +42,25 @@ def _() -> Contest:
     )  # fmt: skip
 
 
+@case("qr", "64 matrices of 64x64, triangle")
+def _() -> Contest:
+    a = well_conditioned(64, 64)
+    return Contest(lambda: torch.ops.polyop.qr(a)[1], [a], {"torch": lambda: torch.linalg.qr(a)[1]})
+
+
+@case("eigh", "16 matrices of 128x128, values")
+def _() -> Contest:
+    root = well_conditioned(16, 128)
+    a = root + root.mT
+    return Contest(lambda: torch.ops.polyop.eigh(a)[0], [a], {"torch": lambda: torch.linalg.eigh(a)[0]})
+
+
+@case("svd", "16 matrices of 128x128, values")
+def _() -> Contest:
+    a = torch.randn(16, 128, 128)
+    return Contest(lambda: torch.ops.polyop.svd(a)[1], [a], {"torch": lambda: torch.linalg.svd(a)[1]})
+
+
 @case("argsort", "100,000 integers")
 def _() -> Contest:
     x = torch.randperm(100_000).int()
