@@ -29,6 +29,7 @@ from rich.progress import Progress
 from models import MODELS
 
 HERE = Path(__file__).parent
+ISAS = ("best", "avx3", "avx2", "sse4")
 ALL = CASES + MODELS
 ORDER = {(case.operator, case.title): index for index, case in enumerate(ALL)}
 
@@ -41,8 +42,8 @@ def chosen(words: list[str]) -> list[Case]:
     return cases
 
 
-def measure_all(cases: list[Case], threads: list[int], console: Console) -> Iterator[Row]:
-    """Yields rows and prints which cases have none: a rival disagrees, or they do not run."""
+def measure_all(cases: list[Case], threads: list[int], console: Console, failed: list[str]) -> Iterator[Row]:
+    """Yields rows, and adds the operators of cases that have none to `failed`: a rival disagrees, or they do not run."""
     limits = {}
     for t in threads:
         limits[t] = (copy_bandwidth(t), gemm_speed(t))
@@ -57,20 +58,27 @@ def measure_all(cases: list[Case], threads: list[int], console: Console) -> Iter
                 try:
                     yield measure(case, t, *limits[t])
                 except DisagreementError as error:
+                    failed.append(case.operator)
                     console.print(f"{case.operator}: {error}", style="red", highlight=False)
                 except Exception as error:
+                    failed.append(case.operator)
                     console.print(
                         f"{case.operator}, {case.title}: {error!r}", style="red", markup=False, highlight=False
                     )
                 progress.advance(task)
 
 
-def measure_apart(isa: str, arguments: argparse.Namespace) -> list[Row]:
+def measure_apart(isa: str, arguments: argparse.Namespace, failed: list[str]) -> list[Row]:
     """Measures with another instruction set, in a new process: the library reads the variable when it is loaded."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, __file__, "--only", arguments.only, "--threads", arguments.threads, "--out", folder]
-        subprocess.run(command, check=True, env={**os.environ, "POLYOP_ISA": isa}, stdout=subprocess.DEVNULL)
-        return read(Path(folder))
+        run = subprocess.run(command, check=False, env={**os.environ, "POLYOP_ISA": isa}, stdout=subprocess.DEVNULL)
+        if run.returncode != 0:
+            failed.append(f"kernels of {isa}")
+        try:
+            return read(Path(folder))
+        except FileNotFoundError:  # no case has a row
+            return []
 
 
 def in_order(rows: dict[object, Row]) -> list[Row]:
@@ -92,11 +100,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="words of operators or sizes, separated by commas")
     parser.add_argument("--threads", default="1,2", help="numbers of threads")
-    parser.add_argument("--isa", default="best", help="instruction sets: best, avx3, avx2, sse4")
+    parser.add_argument("--isa", default="best", help=f"instruction sets: {', '.join(ISAS)}")
     parser.add_argument("--out", type=Path, help="folder of the results: bench/results, or build/bench with --against")
     parser.add_argument("--update", action="store_true", help="keep recorded rows that are not measured now")
     parser.add_argument("--against", type=Path, help="a folder of recorded results to compare ratios with")
     arguments = parser.parse_args()
+    isas = arguments.isa.split(",")
+    for isa in isas:
+        if isa not in ISAS:
+            parser.error(f"--isa: expected any of {', '.join(ISAS)}, got {isa}")
     recorded = read(arguments.against) if arguments.against else []
     out = arguments.out or (HERE.parent / "build" / "bench" if arguments.against else HERE / "results")
     cases = chosen([w for w in arguments.only.split(",") if w])
@@ -107,10 +119,12 @@ def main() -> None:
     console.print(", ".join(f"{k} {v}" for k, v in about.items()), highlight=False)
     rows = {row.key: row for row in (read(out) if arguments.update else [])}
     measured: list[Row] = []
-    for isa in arguments.isa.split(","):
+    failed: list[str] = []
+    for isa in isas:
         if isa != "best":
             console.print(f"kernels of {isa}", highlight=False)
-        for row in measure_all(cases, threads, console) if isa == "best" else measure_apart(isa, arguments):
+        best = isa == "best"
+        for row in measure_all(cases, threads, console, failed) if best else measure_apart(isa, arguments, failed):
             measured.append(row)
             rows[row.key] = row
             write_rows(in_order(rows), about, out)
@@ -118,8 +132,10 @@ def main() -> None:
     if rows:
         write_report(in_order(rows), about, out)
         console.print(f"written to {out}: results.md, results.json, results.png")
-    if arguments.against:
-        sys.exit(tell_fallen(measured, recorded, console))
+    status = tell_fallen(measured, recorded, console) if arguments.against else 0
+    if failed:
+        console.print(f"without a row: {', '.join(dict.fromkeys(failed))}", style="red", highlight=False)
+    sys.exit(1 if failed else status)
 
 
 if __name__ == "__main__":

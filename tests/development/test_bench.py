@@ -92,6 +92,24 @@ for file in sys.argv[1:]:
     assert run(sys.executable, "-c", code, *files, env=environment(ROOT / "bench")).split() == []
 
 
+def test_a_case_that_does_not_run_is_named_and_fails(tmp_path: Path) -> None:
+    code = """
+import sys
+import run
+first, second = run.chosen(["10 boxes", "my_add"])[:2]
+first.make = lambda threads: 1 / 0
+run.ALL[:] = [first, second]
+sys.argv[1:] = ["--threads", "1", "--out", sys.argv[1]]
+run.main()
+"""
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment(ROOT / "bench"))
+    assert done.returncode == 1, done.stderr
+    assert "ZeroDivisionError" in done.stdout
+    assert "without a row: " in done.stdout
+    assert len(json.loads((tmp_path / "results.json").read_text())["rows"]) == 1
+
+
 @pytest.mark.slow
 def test_every_case_runs() -> None:
     """Those whose rivals need a package that only the benchmarks install are left out, and printed."""
