@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 #include "families/linalg/elimination.h"
 #include "families/linalg/householder.h"
@@ -32,6 +33,28 @@ constexpr int64_t kBase = 16, kPanel = 32;
 /// Rows and vectors of a block of sums in registers, and the depth of a product whose factors stay in the caches.
 constexpr int kRows = 6, kVectors = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
 constexpr int64_t kDepth = 256;
+
+/// Vectors of as many numbers in memory, which are double or float.
+template <class T>
+using Stored = hn::Rebind<T, Tag>;
+
+template <class T>
+HWY_INLINE Numbers Promote(hn::Vec<Stored<T>> x) {
+  if constexpr (std::is_same_v<T, double>) {
+    return x;
+  } else {
+    return hn::PromoteTo(Tag(), x);
+  }
+}
+
+template <class T>
+HWY_INLINE hn::Vec<Stored<T>> Demote(Numbers x) {
+  if constexpr (std::is_same_v<T, double>) {
+    return x;
+  } else {
+    return hn::DemoteTo(Stored<T>(), x);
+  }
+}
 
 HWY_INLINE int64_t LanesOf() { return static_cast<int64_t>(hn::Lanes(Tag())); }
 
@@ -226,8 +249,8 @@ class Products {
 
   /// Computes c -= a b for the elements of a square matrix on and below its diagonal if `lower`, otherwise on and above
   /// it, and for some on the other side.
-  void SubtractTriangle(bool lower, int64_t size, int64_t k, const View& a, const View& b, double* c,
-                        int64_t stride) const {
+  template <class T>
+  void SubtractTriangle(bool lower, int64_t size, int64_t k, const View& a, const View& b, T* c, int64_t stride) const {
     const int64_t panel = kVectors * LanesOf(), strips = (size + kStrip - 1) / kStrip;
     for (int64_t first = 0; first < k; first += kDepth) {
       const int64_t depth = std::min(kDepth, k - first);
@@ -269,8 +292,9 @@ class Products {
   }
 
   // Subtracts rows [begin, end) and columns [left, right), of which `left` is the first one of a panel.
+  template <class T>
   HWY_NOINLINE void SubtractRows(const View& a, int64_t begin, int64_t end, int64_t left, int64_t right, int64_t depth,
-                                 double* c, int64_t stride) const {
+                                 T* c, int64_t stride) const {
     const int64_t panel = kVectors * LanesOf();
     for (int64_t first = begin; first < end; first += kStrip) {
       const int64_t last = std::min(end, first + kStrip);
@@ -286,10 +310,11 @@ class Products {
   }
 
   // Subtracts a block of kCount rows and a panel of columns, of which `columns` exist.
-  template <int kCount>
-  static HWY_INLINE void Block(const View& a, int64_t depth, const double* weights, double* c, int64_t stride,
+  template <int kCount, class T>
+  static HWY_INLINE void Block(const View& a, int64_t depth, const double* weights, T* c, int64_t stride,
                                int64_t columns) {
     const Tag d;
+    const Stored<T> stored;
     const int64_t lanes = LanesOf();
     Numbers sums[kCount][kVectors];
     for (int r = 0; r < kCount; ++r) {
@@ -307,13 +332,13 @@ class Products {
     }
     for (int r = 0; r < kCount; ++r) {
       for (int v = 0; v < kVectors; ++v) {
-        double* const to = c + r * stride + v * lanes;
+        T* const to = c + r * stride + v * lanes;
         const int64_t left = columns - v * lanes;
         if (left >= lanes) {
-          hn::StoreU(hn::Sub(hn::LoadU(d, to), sums[r][v]), d, to);
+          hn::StoreU(Demote<T>(hn::Sub(Promote<T>(hn::LoadU(stored, to)), sums[r][v])), stored, to);
         } else if (left > 0) {
           const auto count = static_cast<size_t>(left);
-          hn::StoreN(hn::Sub(hn::LoadN(d, to, count), sums[r][v]), d, to, count);
+          hn::StoreN(Demote<T>(hn::Sub(Promote<T>(hn::LoadN(stored, to, count)), sums[r][v])), stored, to, count);
         }
       }
     }

@@ -24,14 +24,15 @@ namespace {
 namespace blocked {
 
 /// Computes y = A v for the symmetric matrix whose upper triangle `a` has.
-inline HWY_NOINLINE void SymmetricTimes(const double* a, int64_t size, int64_t stride, const double* v, double* y) {
+template <class T>
+HWY_NOINLINE void SymmetricTimes(const T* a, int64_t size, int64_t stride, const double* v, double* y) {
   constexpr int kCount = 4;  // rows that are read together
   const Tag d;
   const int64_t lanes = LanesOf();
   std::fill_n(y, size, 0.0);
   int64_t i = 0;
   for (; i + kCount <= size; i += kCount) {
-    const double* row[kCount];
+    const T* row[kCount];
     double sums[kCount];
     Numbers factors[kCount], products[kCount];
     for (int r = 0; r < kCount; ++r) {
@@ -46,7 +47,7 @@ inline HWY_NOINLINE void SymmetricTimes(const double* a, int64_t size, int64_t s
       const auto x = hn::LoadU(d, v + j);
       auto sum = hn::LoadU(d, y + j);
       for (int r = 0; r < kCount; ++r) {
-        const auto element = hn::LoadU(d, row[r] + j);
+        const auto element = Promote<T>(hn::LoadU(Stored<T>(), row[r] + j));
         products[r] = hn::MulAdd(element, x, products[r]);
         sum = hn::MulAdd(element, factors[r], sum);
       }
@@ -62,7 +63,7 @@ inline HWY_NOINLINE void SymmetricTimes(const double* a, int64_t size, int64_t s
     }
   }
   for (; i < size; ++i) {
-    const double* const row = a + i * stride;
+    const T* const row = a + i * stride;
     y[i] += row[i] * v[i];
     for (int64_t c = i + 1; c < size; ++c) {
       y[i] += row[c] * v[c];
@@ -71,15 +72,22 @@ inline HWY_NOINLINE void SymmetricTimes(const double* a, int64_t size, int64_t s
   }
 }
 
-/// linalg::Tridiagonalize without the orthogonal factor. Reads the upper triangle of `a`, in which row k receives the
-/// vector of reflection k after the diagonal. `memory` has space for 2 * kPanel rows.
-inline void Tridiagonalize(const Products& products, double* a, int64_t size, double* diagonal, double* off,
-                           double* taus, double* memory) {
-  double *const vs = memory, *const ws = vs + kPanel * size;  // ws follows vs, for the products of both
-  for (int64_t first = 0; first < size; first += kPanel) {
-    const int64_t last = std::min(first + kPanel, size), count = last - first;
+/// Reflections of the reduction that are applied together to the rest of the matrix.
+constexpr int64_t kReflections = 16;
+
+/// linalg::Tridiagonalize without the orthogonal factor. Reads the upper triangle of `a`, which is overwritten. Row k
+/// of `vectors`, which may be `a`, receives the vector of reflection k after the diagonal. `memory` has space for
+/// 3 * kReflections rows.
+template <class T>
+void Tridiagonalize(const Products& products, T* a, int64_t size, double* diagonal, double* off, double* taus,
+                    double* vectors, double* memory) {
+  // The second copy of the vectors follows ws, so that one product subtracts V W^T + W V^T.
+  double *const vs = memory, *const ws = vs + kReflections * size, *const copies = ws + kReflections * size;
+  for (int64_t first = 0; first < size; first += kReflections) {
+    const int64_t last = std::min(first + kReflections, size);
     for (int64_t k = first; k < last; ++k) {
-      double* const row = a + k * size;
+      double* const row = vectors + k * size;
+      for (int64_t i = k; i < size; ++i) row[i] = static_cast<double>(a[k * size + i]);
       for (int64_t j = 0; j < k - first; ++j) {
         const double *const v = vs + j * size, *const w = ws + j * size;
         VectorOps::SubtractTwoRows(w + k, v[k], v + k, w[k], size - k, row + k);
@@ -107,30 +115,33 @@ inline void Tridiagonalize(const Products& products, double* a, int64_t size, do
       for (int64_t i = k + 1; i < size; ++i) w[i] *= taus[k];
       VectorOps::SubtractRow(v + k + 1, taus[k] / 2 * VectorOps::Dot(w + k + 1, v + k + 1, rest), rest, w + k + 1);
     }
-    const double *const v = vs + last, *const w = ws + last;
-    double* const corner = a + last * (size + 1);
-    products.SubtractTriangle(false, size - last, count, {v, 1, size}, {w, size, 1}, corner, size);
-    products.SubtractTriangle(false, size - last, count, {w, 1, size}, {v, size, 1}, corner, size);
+    if (last == size) break;
+    std::copy_n(vs, kReflections * size, copies);
+    products.SubtractTriangle(false, size - last, 2 * kReflections, {vs + last, 1, size}, {ws + last, size, 1},
+                              a + last * (size + 1), size);
   }
 }
 
 /// Returns how many numbers of memory SymmetricEigen needs.
 inline int64_t EigenDoubles(int64_t size, bool with_vectors) {
-  const int64_t panels = ReflectionDoubles(size, size);
+  const int64_t panels = std::max(3 * kReflections * size, ReflectionDoubles(size, size));
   return 2 * size + Products::Doubles(size) +
          (with_vectors ? std::max(panels, TridiagonalEigen::Doubles(size)) : panels);
 }
 
-/// linalg::SymmetricEigen by blocks. Reads the upper triangle of `a`.
-inline bool SymmetricEigen(const Context* context, double* a, int64_t size, double* values, double* vectors,
-                           double* memory) {
+/// linalg::SymmetricEigen by blocks. Reads the upper triangle of `a`. The reduction works in `reduced`, a matrix which
+/// may be `a`, or use the memory of `vectors`. As floats it is read in half the time, and the results have the
+/// precision of float.
+template <class T>
+bool SymmetricEigen(const Context* context, double* a, T* reduced, int64_t size, double* values, double* vectors,
+                    double* memory) {
   double *const off = memory, *const taus = off + size, *const rest = taus + size;
   const double scale = linalg::ScaleOf(a, size * size);
-  for (int64_t i = 0; i < size * size; ++i) a[i] *= scale;
+  for (int64_t i = 0; i < size * size; ++i) reduced[i] = static_cast<T>(a[i] * scale);
   const Products products(context, rest);
   double* const panels = rest + Products::Doubles(size);
   off[size - 1] = taus[size - 1] = 0;
-  Tridiagonalize(products, a, size, values, off, taus, panels);
+  Tridiagonalize(products, reduced, size, values, off, taus, a, panels);
   if (vectors == nullptr) {
     if (!linalg::EigenvaluesOfTridiagonal(values, off, size)) return false;
   } else {

@@ -29,7 +29,8 @@ struct Eigh {
           R"(The eigenvalues are in ascending order. The columns of `basis` are the eigenvectors, with length 1.
           The first of the elements with the largest magnitude in an eigenvector is positive; elements count as equal if
           they differ by less than a thousandth. Eigenvectors of equal eigenvalues are any orthonormal basis. All is
-          computed in double precision. A matrix that contains NaN or infinity gives NaN.)",
+          computed in double precision; the CPU kernel rounds the rest of a large matrix of float to float while it
+          reduces it to a tridiagonal one. A matrix that contains NaN or infinity gives NaN.)",
       .source = "`torch.linalg.eigh`, `torch.linalg.eigvalsh`",
       .differences = "The signs of torch's eigenvectors are those that LAPACK happens to compute.",
       .not_portable = "ONNX has no operator for eigenvalues.",

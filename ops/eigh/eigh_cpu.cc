@@ -26,8 +26,8 @@ struct SymmetricMatricesInVectors : SymmetricMatrices<T> {
     const int64_t order = this->size, area = order * order;
     double *const rows = work + area, *const found = rows + area;
     this->Read(n, work);
-    if (!AllFinite(work, area) ||
-        !blocked::SymmetricEigen(context, work, order, found, this->with_vectors ? rows : nullptr, found + order)) {
+    if (!AllFinite(work, area) || !blocked::SymmetricEigen(context, work, reinterpret_cast<T*>(rows), order, found,
+                                                           this->with_vectors ? rows : nullptr, found + order)) {
       return Decompose(n, work);
     }
     blocked::FromDoubles(found, order, this->values + n * order);

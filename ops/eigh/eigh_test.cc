@@ -117,6 +117,23 @@ TEST_P(EighTest, LargeMatricesOfLowRank) {
   }
 }
 
+// Matrices are scaled by powers of two, so that results differ by the scale only.
+TEST_P(EighTest, LargeMatricesOfAnyScale) {
+  std::mt19937 rng(6);
+  const HostTensor a = HostTensor::Uniform(GetParam(), {150, 150}, rng);
+  ExpectEigenvectors(a, false, tolerance());
+  std::vector<HostTensor> expected;
+  ASSERT_TRUE(testing::Run(Eigh{}, {a}, &expected).ok());
+  for (const double scale : {0x1p-90, 0x1p90}) {
+    HostTensor scaled = a;
+    for (int64_t i = 0; i < a.size(); ++i) scaled.set(i, a.at(i) * scale);
+    std::vector<HostTensor> out;
+    ASSERT_TRUE(testing::Run(Eigh{}, {scaled}, &out).ok());
+    for (int64_t k = 0; k < out[0].size(); ++k) EXPECT_EQ(out[0].at(k), expected[0].at(k) * scale);
+    EXPECT_EQ(out[1].ToDoubles(), expected[1].ToDoubles());
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Types, EighTest, ::testing::Values(DType::kF32, DType::kF64),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 

@@ -36,7 +36,7 @@ struct MatricesInVectors : MatricesToDecompose<T> {
     if (!(scale > 0)) return Decompose(n, work);
     if (!this->with_vectors && StoreRootsOfEigenvalues(n, context, scale, parts, memory)) return;
     ProductsOfRows(products, parts.given, parts.gram);
-    if (!blocked::SymmetricEigen(context, parts.gram, pairs, parts.lengths, parts.rotations, memory)) {
+    if (!blocked::SymmetricEigen(context, parts.gram, parts.gram, pairs, parts.lengths, parts.rotations, memory)) {
       return Decompose(n, work);
     }
     std::fill_n(parts.rotated, pairs * length, 0.0);
@@ -74,7 +74,7 @@ struct MatricesInVectors : MatricesToDecompose<T> {
     double* const values = parts.lengths;
     if (!std::is_same_v<T, float>) return false;
     ProductsOfRows(blocked::Products(context, memory), parts.given, parts.gram);
-    if (!blocked::SymmetricEigen(context, parts.gram, pairs, values, nullptr, memory)) return false;
+    if (!blocked::SymmetricEigen(context, parts.gram, parts.gram, pairs, values, nullptr, memory)) return false;
     if (!(values[0] > kMinRatio * values[pairs - 1])) return false;
     for (int64_t k = 0; k < pairs; ++k) {
       this->s[n * pairs + k] = static_cast<T>(std::sqrt(values[pairs - 1 - k]) / scale);
