@@ -348,38 +348,35 @@ class Products {
   double* packed_;
 };
 
-/// SolveTriangle of kCount vectors of columns.
+/// SolveTriangle of kCount vectors of columns, of at most kBase rows. The solution is also kept in one piece, since
+/// rows may be so far apart that the cache has no space for all.
 template <int kCount>
 HWY_INLINE void SolveVectors(const View& t, bool lower, bool unit, int64_t size, double* b, int64_t stride) {
   const Tag d;
-  const int64_t lanes = LanesOf();
+  const int64_t lanes = LanesOf(), width = kCount * lanes;
+  HWY_ALIGN double solved[kBase * kCount * hn::MaxLanes(d)];
   for (int64_t n = 0; n < size; ++n) {
     const int64_t k = lower ? n : size - 1 - n;
     Numbers x[kCount];
     for (int v = 0; v < kCount; ++v) x[v] = hn::LoadU(d, b + k * stride + v * lanes);
-    if (!unit) {
-      const auto diagonal = hn::Set(d, t(k, k));
-      for (int v = 0; v < kCount; ++v) {
-        x[v] = hn::Div(x[v], diagonal);
-        hn::StoreU(x[v], d, b + k * stride + v * lanes);
-      }
+    for (int64_t m = 0; m < n; ++m) {
+      const auto factor = hn::Set(d, t(k, lower ? m : size - 1 - m));
+      for (int v = 0; v < kCount; ++v) x[v] = hn::NegMulAdd(factor, hn::Load(d, solved + m * width + v * lanes), x[v]);
     }
-    for (int64_t m = n + 1; m < size; ++m) {
-      const int64_t i = lower ? m : size - 1 - m;
-      const auto factor = hn::Set(d, t(i, k));
-      for (int v = 0; v < kCount; ++v) {
-        double* const to = b + i * stride + v * lanes;
-        hn::StoreU(hn::NegMulAdd(factor, x[v], hn::LoadU(d, to)), d, to);
-      }
+    for (int v = 0; v < kCount; ++v) {
+      if (!unit) x[v] = hn::Div(x[v], hn::Set(d, t(k, k)));
+      hn::Store(x[v], d, solved + n * width + v * lanes);
+      hn::StoreU(x[v], d, b + k * stride + v * lanes);
     }
   }
 }
 
-/// linalg::SolveTriangle, for a triangle of few rows.
+/// linalg::SolveTriangle, for a triangle of at most kBase rows.
 inline HWY_NOINLINE void SolveSmallTriangle(const View& t, bool lower, bool unit, int64_t size, double* b,
                                             int64_t columns, int64_t stride) {
   const int64_t lanes = LanesOf();
   int64_t c = 0;
+  for (; c + 8 * lanes <= columns; c += 8 * lanes) SolveVectors<8>(t, lower, unit, size, b + c, stride);
   for (; c + 2 * lanes <= columns; c += 2 * lanes) SolveVectors<2>(t, lower, unit, size, b + c, stride);
   for (; c + lanes <= columns; c += lanes) SolveVectors<1>(t, lower, unit, size, b + c, stride);
   if (c < columns) linalg::SolveTriangle<VectorOps>(t, lower, unit, size, b + c, columns - c, stride);
