@@ -12,16 +12,23 @@
 
 namespace polyop {
 
+/// Returns a number whose sign bit is set if the index is not in [0, limit). Such numbers can be combined by `|`, so
+/// that a loop over indices needs neither branches nor comparisons, which SSE2 lacks for 64 bits.
+template <class I>
+std::make_unsigned_t<I> OutsideBits(I index, int64_t limit) {
+  using Unsigned = std::make_unsigned_t<I>;
+  const auto last = static_cast<Unsigned>(std::min<int64_t>(limit - 1, std::numeric_limits<I>::max()));
+  return static_cast<Unsigned>(index) | (last - static_cast<Unsigned>(index));
+}
+
 /// Returns whether all indices are in [0, limit).
 template <class I>
 bool AreInside(const Context& context, const I* indices, int64_t count, int64_t limit) {
-  using Unsigned = std::make_unsigned_t<I>;  // negative indices become the largest
   std::atomic<bool> all = true;
-  context.ParallelFor(count, GrainFor(0.5), [&](int64_t begin, int64_t end) {
-    Unsigned largest = 0;  // no branch, so that the loop is vectorised
-    for (int64_t i = begin; i < end; ++i) largest = std::max(largest, static_cast<Unsigned>(indices[i]));
-    if (largest > static_cast<Unsigned>(std::numeric_limits<I>::max()) || static_cast<int64_t>(largest) >= limit)
-      all = false;
+  context.ParallelFor(count, GrainFor(0.3), [&](int64_t begin, int64_t end) {
+    std::make_unsigned_t<I> outside = 0;
+    for (int64_t i = begin; i < end; ++i) outside |= OutsideBits(indices[i], limit);
+    if (static_cast<I>(outside) < 0) all = false;
   });
   return all;
 }
@@ -41,13 +48,13 @@ template <class I>
 Status CheckIndicesFromBothEnds(const Context& context, const char* name, const I* indices, int64_t count,
                                 int64_t limit) {
   std::atomic<bool> inside = true;
-  context.ParallelFor(count, GrainFor(0.5), [&](int64_t begin, int64_t end) {
-    I least = 0, greatest = -1;  // no branch, so that the loop is vectorized
+  context.ParallelFor(count, GrainFor(0.4), [&](int64_t begin, int64_t end) {
+    std::make_unsigned_t<I> outside = 0;
+    // ~i = -i - 1, the distance of a negative index from the end
     for (int64_t i = begin; i < end; ++i) {
-      least = std::min(least, indices[i]);
-      greatest = std::max(greatest, indices[i]);
+      outside |= OutsideBits(static_cast<I>(indices[i] ^ (indices[i] < 0 ? -1 : 0)), limit);
     }
-    if (least < -limit || greatest >= limit) inside = false;
+    if (static_cast<I>(outside) < 0) inside = false;
   });
   if (inside) return Status::Ok();
   const I* const wrong = std::find_if(indices, indices + count, [=](I i) { return i < -limit || i >= limit; });

@@ -26,10 +26,11 @@ struct Table {
   int64_t channels, count, padding;
 
   bool IsPadding(int64_t i) const { return indices[i] == padding; }
-  const T* Row(int64_t i) const { return rows + int64_t{indices[i]} * channels; }
-  /// Prefetches `width` channels from c of the row of a later index.
-  HWY_INLINE void PrefetchLater(int64_t i, int64_t c, int64_t width) const {
-    if (i + kAhead < count) PrefetchRow(Row(i + kAhead) + c, width);
+  /// Returns the row of an index, `from` the first row or one of its channels.
+  const T* Row(const T* from, int64_t i) const { return from + int64_t{indices[i]} * channels; }
+  /// Prefetches `width` channels of the row of a later index.
+  HWY_INLINE void PrefetchLater(const T* from, int64_t i, int64_t width) const {
+    if (i + kAhead < count) PrefetchRow(Row(from, i + kAhead), width);
   }
 };
 
@@ -42,11 +43,12 @@ HWY_INLINE void ReduceColumns(const Table<T, I> table, int64_t begin, int64_t en
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   hn::Vec<FloatTag> result[kVectors];
   for (auto& r : result) r = hn::Zero(d);
+  const T* const first = table.rows + c;
   int64_t used = 0;
   for (int64_t i = begin; i < end; ++i) {
-    table.PrefetchLater(i, c, kVectors * lanes);
+    table.PrefetchLater(first, i, kVectors * lanes);
     if (table.IsPadding(i)) continue;
-    const T* const row = table.Row(i) + c;
+    const T* const row = table.Row(first, i);
     const auto weight = hn::Set(d, kWeighted ? ToFloat(table.weights[i]) : 1.0f);
     for (int v = 0; v < kVectors; ++v) {
       const auto x =
