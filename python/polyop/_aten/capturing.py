@@ -127,10 +127,12 @@ def _one_hot(tensor: Tensor, num_classes: int = -1) -> Any:
 
 def _bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Any:
     indices, last = input.to(torch.int64), minlength - 1
-    if isinstance(input.shape[0], int) and input.shape[0] > 0:
-        largest = indices.max().clamp(min=last)
-    else:  # the maximum of no elements is not defined
-        largest = torch.cat([indices, torch.full([1], last, dtype=torch.int64, device=input.device)]).max()
+    # ONNX Runtime finds the maximum of 32-bit integers several times as fast. An index that wraps around is not in the
+    # range of the result, so that it is an error of the file.
+    narrow = input.to(torch.int32)
+    if not (isinstance(input.shape[0], int) and input.shape[0] > 0):  # the maximum of no elements is not defined
+        narrow = torch.cat([narrow, torch.full([1], -1, dtype=torch.int32, device=input.device)])
+    largest = narrow.max().to(torch.int64).clamp(min=last)
     bins: Any = (largest + 1).item()
     torch._check(bins >= 0)
     if weights is None:

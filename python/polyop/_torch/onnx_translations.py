@@ -89,14 +89,15 @@ def _repeated_indices(repeats: Any, output_size: Any = None) -> Any:
     """
     counts = _added("Cast", [repeats], {"to": onnx_ir.DataType.INT64.value})
     ends = _added("CumSum", [counts, _constant(0, 0)])
-    ones = _added("Add", [_added("Mul", [counts, _constant(0, 1)]), _constant(1, 1)])
+    ones = _added(
+        "ConstantOfShape", [_added("Shape", [counts])], {"value": onnx_ir.tensor([1], onnx_ir.DataType.INT64)}
+    )
     # The last end, or 0 if there is none. ReduceSum of integers takes longer.
-    starts = _added("Concat", [_constant(0, 1), ends], {"axis": 0})
-    total = _added("Slice", [starts, _constant(-1, 1), _constant(2**62, 1), _constant(0, 1)])
+    total = _added("Gather", [_added("Concat", [_constant(0, 1), ends], {"axis": 0}), _constant(-1, 1)], {"axis": 0})
     length = _added("Add", [total, _constant(1, 1)])
     marks = _added("ConstantOfShape", [length], {"value": onnx_ir.tensor([0], onnx_ir.DataType.INT64)})
     marks = _added("ScatterElements", [marks, ends, ones], {"axis": 0, "reduction": "add"})
-    marks = _added("Slice", [marks, _constant(0, 1), total, _constant(0, 1)])
+    marks = _added("Slice", [marks, _constant(0, 1), _constant(-1, 1), _constant(0, 1)])
     record = current_record()
     if record is not None:
         record.translated[_REPEAT] += 1
