@@ -860,6 +860,10 @@ def random_distribution(
     *,
     distribution: str = ...,
 ) -> jax.Array: ...
+def repeat_indices(
+    repeats: Array,
+    total: Array,
+) -> jax.Array: ...
 def riroi_align_rotated(
     input: Array,
     rois: Array,

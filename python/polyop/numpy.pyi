@@ -989,6 +989,12 @@ def random_distribution(
     distribution: str = ...,
     out: Out = None,
 ) -> np.ndarray: ...
+def repeat_indices(
+    repeats: Array,
+    total: Array,
+    *,
+    out: Out = None,
+) -> np.ndarray: ...
 def riroi_align_rotated(
     input: Array,
     rois: Array,
