@@ -100,15 +100,15 @@ for lengths that are no power of two: the error is about 4e-3 for 400 elements.
 
 SLOW = """## Slow forms
 
-Times of `bench/translations.py` on a busy machine: the least of 60 or 100 rounds, float32, one thread. Ratios of this
+Times of `bench/translations.py` on a busy machine: the least of 200 rounds, float32, one thread. Ratios of this
 table were measured in one run each; PyTorch's exporter alone was measured in an earlier run.
 
 | Call | PyTorch | ONNX Runtime | Ratio | By PyTorch's exporter alone |
 |---|---|---|---|---|
-| `repeat_interleave` of 2,000 rows, 0 to 4 times | 0.07 ms | 0.11 ms | 1.6 | 1,100 ms |
-| `embedding_bag`, sums of 500 bags of 20 | 0.07 ms | 0.26 ms | 3.7 | 114 ms |
-| `embedding_bag`, means of 500 bags of 20 | 0.12 ms | 0.32 ms | 2.6 | 130 ms |
-| `affine_grid` of 4 x 256 x 256 | 3.4 ms | 1.8 ms | 0.5 | not measured |
+| `repeat_interleave` of 2,000 rows, 0 to 4 times | 0.06 ms | 0.09 ms | 1.5 | 1,100 ms |
+| `embedding_bag`, sums of 500 bags of 20 | 0.05 ms | 0.06 ms | 1.3 | 114 ms |
+| `embedding_bag`, means of 500 bags of 20 | 0.09 ms | 0.07 ms | 0.8 | 130 ms |
+| `affine_grid` of 4 x 256 x 256 | 3.1 ms | 1.6 ms | 0.5 | not measured |
 """
 
 

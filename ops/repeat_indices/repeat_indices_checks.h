@@ -18,7 +18,7 @@ Status CheckRepeats(const Context& context, const Tensor<const I, 1>& repeats, i
 /// Returns the sum of the elements [begin, end), or total + 1 if it is greater. Requires: each is in [0, total].
 template <class I>
 int64_t SumOfRepeats(const Tensor<const I, 1>& repeats, int64_t begin, int64_t end, int64_t total) {
-  constexpr int64_t kBlock = 1024;  // sums of so many cannot overflow, since memory holds `total` elements
+  constexpr int64_t kBlock = 1024;  // the sum of a block cannot overflow, because memory holds `total` elements
   int64_t sum = 0;
   for (int64_t k = begin; k < end;) {
     const int64_t stop = std::min(end, k + kBlock);

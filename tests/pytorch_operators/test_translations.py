@@ -165,6 +165,9 @@ EDGES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
                    (x / x).nanmedian(1).values), (t([[1.0, 0, -2], [0, 0, 5], [3, -1, 7], [0, 0, 0]]).half(),)),
     "histc of the range of the values": (
         lambda x: (torch.histc(x, 30), torch.histc(x * 0 + 2, 4), torch.histc(x, 7, -0.4, 0.6)), (_random(500),)),
+    "histc of numbers on limits, outside and NaN": (
+        lambda x: (torch.histc(x, 4, -1.0, 1.0), torch.histc(x.double(), 3, 0.0, 1.5), torch.histc(x, 1, -2.0, 0.0)),
+        (t([-1.0, -1.0000001, 1, 1.0000001, 0, -0.0, NAN, INF, -INF, 0.5, 1.5, -2, 1e-30, -1e-30]),)),
     "histogram of numbers on edges, outside and NaN": (
         lambda x: (torch.histogram(x, 4, range=(-1.0, 1)), torch.histogram(x, 1, range=(-1.0, 1), density=True).hist),
         (t([-1.0, -1, -0.5, 0, 0.5, 1, 1, 1, 1.5, -2, NAN, INF, -INF, 0.25]),)),
@@ -179,6 +182,8 @@ EDGES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
         lambda x, y: torch.complex(x, y).abs(),
         (t([3e30, 3e-30, INF, NAN, 0, -0.0, 1]), t([4e30, -4e-30, NAN, INF, 0, -2, NAN]))),
     "bincount": (lambda i: (torch.bincount(i), torch.bincount(i, minlength=9)), (t([0, 3, 3, 1]),)),
+    "bincount of small types": (
+        lambda i: (torch.bincount(i), torch.bincount(i.int(), minlength=300)), (t([255, 3, 255, 1]).byte(),)),
     "bincount with weights": (
         lambda i, w: (torch.bincount(i, w), torch.bincount(i, w.long(), minlength=9)), (t([0, 3, 3, 1]), _random(4) * 9)),
     "histogramdd of edges that are not sorted": (
@@ -573,6 +578,19 @@ def test_unfold_of_sizes_that_are_not_constant(shape: tuple[int, ...]) -> None:
     for more in (0, 1, 4):
         x = _random(*(size + more for size in shape))
         np.testing.assert_array_equal(session.run(None, {session.get_inputs()[0].name: x.numpy()})[0], call(x).numpy())
+
+
+def test_bincount_of_any_number_of_integers() -> None:
+    def call(x: torch.Tensor) -> torch.Tensor:
+        return torch.bincount(x, minlength=5)
+
+    session = _session_of_dynamic_sizes(call, t([1, 2, 2]))
+    name = session.get_inputs()[0].name
+    for values in ([], [0], [4, 4, 7], [*range(1000), 3]):
+        x = torch.tensor(values, dtype=torch.int64)
+        np.testing.assert_array_equal(session.run(None, {name: x.numpy()})[0], call(x).numpy())
+    with pytest.raises(Exception, match="out of data bounds"):  # its lower 32 bits are in the range
+        session.run(None, {name: np.array([2**32 + 3, 1])})
 
 
 def test_sizes_of_complex_numbers() -> None:
