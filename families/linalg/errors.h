@@ -1,6 +1,7 @@
 // The errors of matrices whose computation failed, in PyTorch's words.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -20,6 +21,15 @@ Status CheckMatrices(const char* function, const Shape& shape, const Describe& d
     return InvalidArgument(function, ": ", element, reason);
   }
   return Status::Ok();
+}
+
+/// CheckMatrices of matrices whose `info` is 0 if there is no error.
+template <class Describe>
+Status CheckInfo(const char* function, const Shape& shape, const int32_t* info, const Describe& describe) {
+  const int64_t count = CountMatrices(shape);
+  if (std::count(info, info + count, 0) == count) return Status::Ok();
+  return CheckMatrices(function, shape,
+                       [&](int64_t n) -> std::string { return info[n] == 0 ? "" : describe(info[n]); });
 }
 
 inline std::string NoInverse(int64_t diagonal) {

@@ -8,6 +8,7 @@
 #endif
 
 #include <algorithm>
+#include <type_traits>
 
 #include "families/linalg/elimination.h"
 #include "hwy/cache_control.h"
@@ -26,6 +27,35 @@ using RealMask = hn::Mask<RealTag>;
 /// The rows of larger matrices fill vectors, so that these are computed one at a time.
 constexpr int64_t kMaxSizeInLanes = 16;
 
+/// Matrices of so few rows stay in registers if the compiler knows their sizes: see WithConstantSize.
+constexpr int64_t kMaxConstantSize = 4;
+
+/// A size that only the program's run knows, in place of std::integral_constant<int64_t, size>.
+struct AnySize {};
+template <class Size>
+constexpr bool kIsConstant = !std::is_same_v<Size, AnySize>;
+
+/// Returns the constant, or `size` if there is none.
+template <class Size>
+HWY_INLINE constexpr int64_t SizeOr(int64_t size) {
+  if constexpr (kIsConstant<Size>) {
+    return Size::value;
+  } else {
+    return size;
+  }
+}
+
+/// Calls function(Size()), with a constant if the size is from 2 to kMaxConstantSize.
+template <class Function>
+auto WithConstantSize(int64_t size, const Function& function) {
+  switch (size) {
+    case 2: return function(std::integral_constant<int64_t, 2>());
+    case 3: return function(std::integral_constant<int64_t, 3>());
+    case 4: return function(std::integral_constant<int64_t, 4>());
+    default: return function(AnySize());
+  }
+}
+
 HWY_INLINE int64_t RealLanes() { return static_cast<int64_t>(hn::Lanes(RealTag())); }
 HWY_INLINE Reals LoadReals(const double* from) { return hn::LoadU(RealTag(), from); }
 HWY_INLINE void StoreReals(Reals v, double* to) { hn::StoreU(v, RealTag(), to); }
@@ -36,14 +66,25 @@ HWY_INLINE Reals LoadAsReals(const double* from) { return LoadReals(from); }
 HWY_INLINE Reals LoadAsReals(const float* from) {
   return hn::PromoteTo(RealTag(), hn::LoadU(hn::Rebind<float, RealTag>(), from));
 }
-HWY_INLINE void StoreRealsAs(Reals v, double* to) { StoreReals(v, to); }
-HWY_INLINE void StoreRealsAs(Reals v, int32_t* to) {
-  const hn::Rebind<int32_t, RealTag> d;
-  hn::StoreU(hn::DemoteTo(d, v), d, to);
+/// Loads the first `count` elements; the other lanes are 0.
+template <class T>
+HWY_INLINE Reals LoadSomeAsReals(const T* from, int64_t count) {
+  const hn::Rebind<T, RealTag> d;
+  const auto v = hn::LoadN(d, from, static_cast<size_t>(count));
+  if constexpr (std::is_same_v<T, double>) {
+    return v;
+  } else {
+    return hn::PromoteTo(RealTag(), v);
+  }
 }
-HWY_INLINE void StoreRealsAs(Reals v, float* to) {
-  const hn::Rebind<float, RealTag> d;
-  hn::StoreU(hn::DemoteTo(d, v), d, to);
+/// Converts to double, float or int32_t.
+template <class T>
+HWY_INLINE auto RealsAs(Reals v) {
+  if constexpr (std::is_same_v<T, double>) {
+    return v;
+  } else {
+    return hn::DemoteTo(hn::Rebind<T, RealTag>(), v);
+  }
 }
 
 /// Fetches matrices into the cache during a computation, in equal parts: the memory then works all the time. The
@@ -51,6 +92,7 @@ HWY_INLINE void StoreRealsAs(Reals v, float* to) {
 template <class T>
 class PrefetchInSteps {
  public:
+  PrefetchInSteps() = default;
   /// `read` and `written` are the first elements of `read_count` and `written_count` matrices of `area` elements.
   PrefetchInSteps(int64_t area, const T* read, int64_t read_count, const T* written = nullptr,
                   int64_t written_count = 0)
@@ -73,8 +115,8 @@ class PrefetchInSteps {
     for (int64_t e = begin; e < end; e += 64 / int64_t{sizeof(T)}) hwy::Prefetch(from + e);
   }
 
-  const T *read_, *written_;
-  int64_t read_size_, written_size_;
+  const T *read_ = nullptr, *written_ = nullptr;
+  int64_t read_size_ = 0, written_size_ = 0;
 };
 
 /// In place of PrefetchInSteps: nothing to fetch.
@@ -97,50 +139,62 @@ struct LaneMatrices {
 
   /// Reads `count` matrices that are stored one after the other. The last one also fills the lanes without a matrix.
   template <class T>
-  void Read(const T* from, int64_t count) const {
+  HWY_INLINE void Read(const T* from, int64_t count) const {
     ReadElements(from, count, 0, rows * columns);
   }
 
   /// Read, except for the elements after those of the diagonal, which may keep their values.
   template <class T>
-  void ReadLowerTriangle(const T* from, int64_t count) const {
+  HWY_INLINE void ReadLowerTriangle(const T* from, int64_t count) const {
     if (rows < kMinRowsOfTriangle) return Read(from, count);
     for (int64_t i = 0; i < rows; ++i) ReadElements(from, count, i * columns, i * (columns + 1) + 1);
   }
 
   /// Read, except for the elements before those of the diagonal, which may keep their values.
   template <class T>
-  void ReadUpperTriangle(const T* from, int64_t count) const {
+  HWY_INLINE void ReadUpperTriangle(const T* from, int64_t count) const {
     if (rows < kMinRowsOfTriangle) return Read(from, count);
     for (int64_t i = 0; i < rows; ++i) ReadElements(from, count, i * (columns + 1), (i + 1) * columns);
   }
 
   /// Returns the lanes whose elements are finite and so small that products do not overflow.
-  RealMask Moderate() const {
-    auto moderate = AllLanes();
-    for (int64_t e = 0; e < rows * columns; ++e) {
-      moderate = hn::And(moderate, hn::Lt(hn::Abs(LoadReals(elements + e * RealLanes())), RealsOf(0x1p300)));
-    }
-    return moderate;
+  HWY_INLINE RealMask Moderate() const {
+    auto sum = hn::Zero(RealTag());
+    for (int64_t e = 0; e < rows * columns; ++e) sum = hn::Add(sum, hn::Abs(LoadReals(elements + e * RealLanes())));
+    return hn::Lt(sum, RealsOf(0x1p300));
   }
 
-  /// Writes the matrices of the first `count` lanes whose done[] is not 0, one after the other and by rows.
+  /// Writes the matrices of the first `count` lanes one after the other and by rows.
   template <class T>
-  void Write(const double* done, int64_t count, T* to) const {
+  HWY_INLINE void Write(int64_t count, T* to) const {
     constexpr int kLanes = static_cast<int>(hn::MaxLanes(RealTag()));
+    const hn::Rebind<T, RealTag> d;
     const int64_t area = rows * columns, lanes = RealLanes();
-    int64_t e = 0;
-    for (; e + kLanes <= area; e += kLanes) {
+    if (area == 1) {
+      if (count > 0) hn::StoreN(RealsAs<T>(Get(0, 0)), d, to, static_cast<size_t>(std::min(count, lanes)));
+      return;
+    }
+    for (int64_t e = 0; e < area && area >= kLanes; e += kLanes) {
+      const int64_t begin = std::min(e, area - kLanes);
       Reals square[kLanes];
-      for (int m = 0; m < kLanes; ++m) square[m] = LoadReals(elements + (e + m) * lanes);
+      for (int m = 0; m < kLanes; ++m) square[m] = LoadReals(elements + (begin + m) * lanes);
       TransposeSquare(RealTag(), square);
       for (int m = 0; m < kLanes; ++m) {
-        if (m < count && done[m] != 0) StoreRealsAs(square[m], to + m * area + e);
+        if (m < count) hn::StoreU(RealsAs<T>(square[m]), d, to + m * area + begin);
       }
     }
-    for (int64_t m = 0; m < count; ++m) {
-      if (done[m] == 0) continue;
-      for (int64_t k = e; k < area; ++k) to[m * area + k] = static_cast<T>(elements[k * lanes + m]);
+    if (area >= kLanes) return;
+    Reals square[kLanes];
+    for (int m = 0; m < kLanes; ++m) square[m] = LoadReals(elements + std::min<int64_t>(m, area - 1) * lanes);
+    TransposeSquare(RealTag(), square);
+    for (int m = 0; m < kLanes; ++m) {
+      // A vector ends in the next matrices, which are written later.
+      const int64_t rest = (count - m) * area;
+      if (rest >= kLanes) {
+        hn::StoreU(RealsAs<T>(square[m]), d, to + m * area);
+      } else if (rest > 0) {
+        hn::StoreN(RealsAs<T>(square[m]), d, to + m * area, static_cast<size_t>(rest));
+      }
     }
   }
 
@@ -151,21 +205,37 @@ struct LaneMatrices {
     const int64_t area = rows * columns, lanes = RealLanes();
     const T* matrices[kLanes];
     for (int m = 0; m < kLanes; ++m) matrices[m] = from + std::min<int64_t>(m, count - 1) * area;
-    int64_t e = begin;
-    for (; e < end && e + kLanes <= area; e += kLanes) {
+    for (int64_t e = begin; e < end && area >= kLanes; e += kLanes) {
+      const int64_t first = std::min(e, area - kLanes);
       Reals square[kLanes];
-      for (int m = 0; m < kLanes; ++m) square[m] = LoadAsReals(matrices[m] + e);
+      for (int m = 0; m < kLanes; ++m) square[m] = LoadAsReals(matrices[m] + first);
       TransposeSquare(RealTag(), square);
-      for (int m = 0; m < kLanes; ++m) StoreReals(square[m], elements + (e + m) * lanes);
+      for (int m = 0; m < kLanes; ++m) StoreReals(square[m], elements + (first + m) * lanes);
     }
-    for (; e < end; ++e) {
-      for (int64_t m = 0; m < lanes; ++m) elements[e * lanes + m] = static_cast<double>(matrices[m][e]);
+    if (area >= kLanes) return;
+    Reals square[kLanes];
+    for (int m = 0; m < kLanes; ++m) square[m] = LoadSomeAsReals(matrices[m], area);
+    TransposeSquare(RealTag(), square);
+    for (int m = 0; m < kLanes; ++m) {
+      if (m < area) StoreReals(square[m], elements + m * lanes);
     }
   }
 
   /// Exchanges row k with another one in each lane: the one whose number, from 0, is in `other`. Numbers of no row
   /// exchange nothing. Requires: all others are at least `first`.
-  void ExchangeRow(int64_t k, Reals other, int64_t first = 0) const {
+  HWY_INLINE void ExchangeRow(int64_t k, Reals other, int64_t first = 0) const {
+    if (rows <= kMaxConstantSize) {  // without jumps
+      for (int64_t i = first; i < rows; ++i) {
+        if (i == k) continue;
+        const auto mask = hn::Eq(other, RealsOf(static_cast<double>(i)));
+        for (int64_t j = 0; j < columns; ++j) {
+          const auto x = Get(k, j), y = Get(i, j);
+          Set(k, j, hn::IfThenElse(mask, y, x));
+          Set(i, j, hn::IfThenElse(mask, x, y));
+        }
+      }
+      return;
+    }
     double* candidates[kMaxSizeInLanes];
     RealMask where[kMaxSizeInLanes];
     int count = 0;
@@ -328,28 +398,22 @@ HWY_INLINE PivotInLanes FindPivotInLanes(const LaneMatrices& a, int64_t k) {
   return {best, largest};
 }
 
-/// FactorLu in lanes, with the same operations. The numbers of the rows, from 0, are in `pivots`. Returns the lanes
-/// without a pivot that is 0; the results of the others are undefined.
-template <class Fetch = NoPrefetch>
-RealMask FactorLuInLanes(const LaneMatrices& a, double* pivots, const Fetch& fetch = {}) {
-  const int64_t least = std::min(a.rows, a.columns);
-  auto regular = AllLanes();
-  for (int64_t k = 0; k < least; ++k) {
-    fetch(k, least);
-    const PivotInLanes found = FindPivotInLanes(a, k);
-    StoreReals(found.row, pivots + k * RealLanes());
-    a.ExchangeRow(k, found.row, k + 1);
-    regular = hn::And(regular, hn::Gt(found.magnitude, hn::Zero(RealTag())));
-    const auto pivot = a.Get(k, k);
-    int64_t i = k + 1;
-    for (; i + 4 <= a.rows; i += 4) EliminateInLanes<4>(a, k, i, pivot);
-    for (; i < a.rows; ++i) EliminateInLanes<1>(a, k, i, pivot);
-  }
-  return regular;
+/// Step k of FactorLu in lanes, with the same operations. The number of the pivot's row, from 0, is stored in `pivot`.
+/// Returns the lanes whose pivot is neither 0 nor tiny; the results of the others are undefined.
+HWY_INLINE RealMask FactorLuStepInLanes(const LaneMatrices& a, int64_t k, double* pivot) {
+  const PivotInLanes found = FindPivotInLanes(a, k);
+  StoreReals(found.row, pivot);
+  a.ExchangeRow(k, found.row, k + 1);
+  const auto divisor = a.Get(k, k);
+  int64_t i = k + 1;
+  for (; i + 4 <= a.rows; i += 4) EliminateInLanes<4>(a, k, i, divisor);
+  for (; i < a.rows; ++i) EliminateInLanes<1>(a, k, i, divisor);
+  return hn::Gt(found.magnitude, RealsOf(0x1p-1000));
 }
 
-/// Exchanges rows of `b` as FactorLuInLanes did, or in reverse.
-inline void ExchangeRowsInLanes(const double* pivots, int64_t count, bool reverse, const LaneMatrices& b) {
+/// Exchanges rows of `b` as FactorLuStepInLanes did, or in reverse.
+HWY_INLINE void ExchangeRowsInLanes(const double* pivots, int64_t count, bool reverse, const LaneMatrices& b) {
+  HWY_UNROLL(4)
   for (int64_t n = 0; n < count; ++n) {
     const int64_t k = reverse ? count - 1 - n : n;
     b.ExchangeRow(k, LoadReals(pivots + k * RealLanes()));
@@ -358,8 +422,8 @@ inline void ExchangeRowsInLanes(const double* pivots, int64_t count, bool revers
 
 /// linalg::TriangularSolve in lanes.
 template <class Fetch = NoPrefetch>
-void TriangularSolveInLanes(const linalg::Triangle& t, const LaneMatrices& a, const LaneMatrices& b,
-                            const Fetch& fetch = {}) {
+HWY_INLINE void TriangularSolveInLanes(const linalg::Triangle& t, const LaneMatrices& a, const LaneMatrices& b,
+                                       const Fetch& fetch = {}) {
   constexpr int64_t kBlock = 4;  // rows from which the solved ones are subtracted together
   const bool forward = t.upper == t.transpose;
   const int64_t row_step = t.transpose ? 1 : a.columns, column_step = t.transpose ? a.columns : 1;
@@ -387,6 +451,38 @@ void TriangularSolveInLanes(const linalg::Triangle& t, const LaneMatrices& a, co
   }
 }
 
+/// The number of groups that ComputeInTurns computes together.
+template <class Size>
+constexpr int kGroupsInTurns = kIsConstant<Size> ? 2 : 1;
+
+/// Computes `count` matrices. A Group has one matrix in each lane: Read(problem, first, count, memory) reads it,
+/// Step(k) is called for k from 0 to Steps(), and Write(count) returns the lanes with results, whose done[] becomes 1.
+/// Groups of a constant size are in registers, and compute their steps in turns: that of one does not wait for results
+/// of the other.
+template <class Group, class Size, class Problem>
+HWY_INLINE void ComputeInTurns(const Problem& problem, int64_t first, int64_t count, double* memory, double* done) {
+  constexpr int kGroups = kGroupsInTurns<Size>;
+  constexpr int64_t kDoubles = kIsConstant<Size> ? kMaxConstantSize * (kMaxConstantSize + 3) : 1;
+  HWY_ALIGN double own_memory[kGroups][kDoubles * hn::MaxLanes(RealTag())];
+  const int64_t lanes = RealLanes();
+  Group groups[kGroups];
+  HWY_UNROLL(2)
+  for (int g = 0; g < kGroups; ++g) {
+    const int64_t start = std::min(g * lanes, count - 1);  // a group without matrices repeats the last one
+    groups[g].Read(problem, first + start, std::min(lanes, count - start), kIsConstant<Size> ? own_memory[g] : memory);
+  }
+  const int64_t steps = groups[0].Steps();
+  HWY_UNROLL(4)
+  for (int64_t k = 0; k < steps; ++k) {
+    HWY_UNROLL(2)
+    for (int g = 0; g < kGroups; ++g) groups[g].Step(k);
+  }
+  HWY_UNROLL(2)
+  for (int g = 0; g < kGroups; ++g) {
+    StoreReals(hn::IfThenElseZero(groups[g].Write(count - g * lanes), RealsOf(1)), done + g * lanes);
+  }
+}
+
 /// Calls group(first, count, memory, done) for each group of at most kVectors * RealLanes() matrices. It sets
 /// done[lane] to 1 for the matrices that it computed, and to 0 for those that single(n, memory) computes. `memory` has
 /// `doubles` numbers. Returns false if there is no memory.
@@ -398,11 +494,16 @@ bool ForLaneGroups(const Context& context, int64_t count, double nanoseconds, in
   const Scratch<double> work = context.Allocate<double>(Context::NumTasks(groups, grain) * doubles);
   if (!work) return false;
   context.ParallelFor(groups, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
-    HWY_ALIGN double done[kVectors * hn::MaxLanes(RealTag())];
+    HWY_ALIGN double done[kVectors * hn::MaxLanes(RealTag())] = {};
     double* const memory = work.data() + task * doubles;
     for (int64_t first = begin * lanes; first < std::min(end * lanes, count); first += lanes) {
       const int64_t here = std::min(lanes, count - first);
       group(first, here, memory, done);
+      auto all_done = AllLanes();
+      for (int v = 0; v < kVectors; ++v) {
+        all_done = hn::And(all_done, hn::Ne(LoadReals(done + v * RealLanes()), hn::Zero(RealTag())));
+      }
+      if (hn::AllTrue(RealTag(), all_done)) continue;
       for (int64_t m = 0; m < here; ++m) {
         if (done[m] == 0) single(first + m, memory);
       }

@@ -687,8 +687,8 @@ void EigGroup(const GeneralMatrices<T>& matrices, int64_t first, int64_t count, 
   const GeneralLanes lanes(size, matrices.with_vectors, memory);
   lanes.h.Read(matrices.from + first * size * size, count);
   StoreLanes(lanes.Decompose(), done);
-  lanes.values.Write(done, count, matrices.values + 2 * first * size);
-  if (matrices.with_vectors) lanes.basis.Write(done, count, matrices.basis + 2 * first * size * size);
+  lanes.values.Write(count, matrices.values + 2 * first * size);
+  if (matrices.with_vectors) lanes.basis.Write(count, matrices.basis + 2 * first * size * size);
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ void EighGroup(const SymmetricMatrices<T>& matrices, int64_t first, int64_t coun
     for (int64_t k = 0; k < size; ++k) StoreReals(eigen.Value(k, g), values + k * lanes);
     SortInLanes(values, size, matrices.with_vectors ? order : nullptr);
     const int64_t start = first + g * lanes, here = std::min(lanes, first + count - start);
-    LaneMatrices{values, 1, size}.Write(computed, here, matrices.values + start * size);
+    LaneMatrices{values, 1, size}.Write(here, matrices.values + start * size);
     if (!matrices.with_vectors) continue;
     const LaneMatrices& vectors = groups[g].vectors;
     for (int64_t k = 0; k < size; ++k) ScaleRow(vectors, k, SignOfRow(vectors, k));

@@ -41,8 +41,9 @@ bool InvertScaled(double* matrix, int64_t size, int64_t* swapped) {
     swapped[k] = best;
     double* const row = matrix + k * size;
     if (best != k) std::swap_ranges(row, row + size, matrix + best * size);
+    const double inverse = 1 / pivot;
     row[k] = 1;
-    for (int64_t j = 0; j < size; ++j) row[j] /= pivot;
+    for (int64_t j = 0; j < size; ++j) row[j] *= inverse;
     for (int64_t i = 0; i < size; ++i) {
       if (i == k) continue;
       const double factor = std::exchange(matrix[i * size + k], 0.0);
@@ -134,12 +135,15 @@ void Invert(const T* from, int64_t size, const InverseScratch& scratch, T* to) {
 
 template <class T>
 Status InvertInLanes(const Context& context, const T* from, int64_t count, int64_t size, T* to) {
-  const int64_t area = size * size;
-  const bool enough_memory = ForLaneGroups(
-      context, count, static_cast<double>(area * size + 60) * 0.3, InverseLanes::Doubles(size),
-      [&](int64_t first, int64_t here, double* memory, double* done)
-          HWY_ATTR { InverseLanes(size, memory).Invert(from + first * area, here, done, to + first * area); },
-      [](int64_t, double*) {});  // a matrix without an inverse has a result, too
+  const MatricesToInvert<T> matrices{from, to, size};
+  const bool enough_memory = WithConstantSize(size, [&]<class Size>(Size) {
+    using Group = InverseLanes<T, Size>;
+    return ForLaneGroups<kGroupsInTurns<Size>>(
+        context, count, static_cast<double>(size * size * size + 60) * 0.3, Group::Doubles(size),
+        [&](int64_t first, int64_t here, double* memory, double* done)
+            HWY_ATTR { ComputeInTurns<Group, Size>(matrices, first, here, memory, done); },
+        [](int64_t, double*) {});  // a matrix without an inverse has a result, too
+  });
   return enough_memory ? Status::Ok() : Internal("out of memory: matrices of ", size, " rows");
 }
 

@@ -20,43 +20,73 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-/// Inverts as many matrices of `size` rows as a vector has lanes. The operations on each matrix and their order are
-/// those of the scalar algorithm, so the results are bitwise identical.
+/// Matrices to invert, one after the other.
+template <class T>
+struct MatricesToInvert {
+  const T* from;
+  T* to;
+  int64_t size;
+};
+
+/// The inverse of a matrix in each lane.
+template <class T, class Size>
 class InverseLanes {
  public:
-  /// The number of doubles that the constructor's `memory` must have space for.
+  /// The number of doubles that Read's `memory` must have space for.
   static int64_t Doubles(int64_t size) { return LaneMatrices::Doubles(size, size + 3); }
 
-  InverseLanes(int64_t size, double* memory)
-      : a_{memory, size, size},
-        row_scales_(memory + LaneMatrices::Doubles(size, size)),
-        column_scales_(row_scales_ + RealLanes() * size),
-        swapped_(column_scales_ + RealLanes() * size) {}
-
-  /// Inverts `count` matrices, and sets done[] to 1. Requires: count <= RealLanes().
-  template <class T>
-  void Invert(const T* from, int64_t count, double* done, T* to) {
-    const int64_t area = a_.rows * a_.columns, lanes = RealLanes();
+  HWY_INLINE void Read(const MatricesToInvert<T>& matrices, int64_t first, int64_t count, double* memory) {
+    const int64_t size = SizeOr<Size>(matrices.size), area = size * size, lanes = RealLanes();
+    a_ = {memory, size, size};
+    row_scales_ = a_.At(size, 0);
+    column_scales_ = row_scales_ + size * lanes;
+    exchanged_ = column_scales_ + size * lanes;
+    to_ = matrices.to + first * area;
+    regular_ = AllLanes();
+    const T* const from = matrices.from + first * area;
     if constexpr (std::is_same_v<T, float>) {
       a_.Read(from, count);
     } else {
-      if (count < lanes) std::fill_n(a_.elements, area * lanes, 0.0);
-      for (int64_t m = 0; m < count; ++m) {
-        for (int64_t e = 0; e < area; ++e) a_.elements[e * lanes + m] = ToFloat(from[m * area + e]);
-      }
-    }
-    Scale();
-    Unscale(Eliminate());
-    StoreReals(RealsOf(1), done);
-    if constexpr (std::is_same_v<T, float>) {
-      a_.Write(done, count, to);
-    } else {
-      for (int64_t m = 0; m < count; ++m) {
-        for (int64_t e = 0; e < area; ++e) {
-          to[m * area + e] = FromFloat<T>(static_cast<float>(a_.elements[e * lanes + m]));
+      for (int64_t e = 0; e < area; ++e) {
+        for (int64_t m = 0; m < lanes; ++m) {
+          a_.elements[e * lanes + m] = ToFloat(from[std::min(m, count - 1) * area + e]);
         }
       }
     }
+    Scale();
+  }
+
+  HWY_INLINE int64_t Steps() const { return a_.rows; }
+
+  // A step of Gauss's and Jordan's elimination.
+  HWY_INLINE void Step(int64_t k) {
+    const LaneMatrices a = a_;  // a copy: the compiler must assume that a store changes members
+    const PivotInLanes found = FindPivotInLanes(a, k);
+    StoreReals(found.row, exchanged_ + k * RealLanes());
+    a.ExchangeRow(k, found.row, k + 1);
+    regular_ = hn::And(regular_, hn::Gt(found.magnitude, RealsOf(MinPivot(a.rows))));
+    const auto factor = hn::Div(RealsOf(1), a.Get(k, k));
+    a.Set(k, k, RealsOf(1));
+    ScaleRow(a, k, factor);
+    SubtractFromRows(a, k, 0, k);
+    SubtractFromRows(a, k, k + 1, a.rows);
+  }
+
+  /// Returns all lanes: matrices without an inverse have NaN.
+  HWY_INLINE RealMask Write(int64_t count) const {
+    ExchangeColumns();
+    Unscale();
+    if constexpr (std::is_same_v<T, float>) {
+      a_.Write(count, to_);
+    } else {
+      const int64_t area = a_.rows * a_.rows, lanes = RealLanes();
+      for (int64_t m = 0; m < std::min(count, lanes); ++m) {
+        for (int64_t e = 0; e < area; ++e) {
+          to_[m * area + e] = FromFloat<T>(static_cast<float>(a_.elements[e * lanes + m]));
+        }
+      }
+    }
+    return AllLanes();
   }
 
  private:
@@ -84,7 +114,7 @@ class InverseLanes {
     for (int64_t i = 0; i < count; ++i) StoreReals(hn::Mul(LoadReals(first + i * step), scale), first + i * step);
     return scale;
   }
-  void Scale() {
+  HWY_INLINE void Scale() const {
     for (int64_t i = 0; i < a_.rows; ++i)
       StoreReals(ScaleLine(a_.At(i, 0), RealLanes()), row_scales_ + i * RealLanes());
     for (int64_t j = 0; j < a_.rows; ++j) {
@@ -93,8 +123,8 @@ class InverseLanes {
   }
 
   // Swaps two columns in some lanes.
-  static void SwapColumns(const LaneMatrices& a, RealMask where, int64_t j, int64_t k) {
-    if (hn::AllFalse(RealTag(), where)) return;
+  static HWY_INLINE void SwapColumns(const LaneMatrices& a, RealMask where, int64_t j, int64_t k) {
+    if (a.rows > kMaxConstantSize && hn::AllFalse(RealTag(), where)) return;
     for (int64_t i = 0; i < a.rows; ++i) {
       const auto x = a.Get(i, j), y = a.Get(i, k);
       a.Set(i, j, hn::IfThenElse(where, y, x));
@@ -121,31 +151,20 @@ class InverseLanes {
     }
   }
 
-  // Returns the lanes that have an inverse.
-  RealMask Eliminate() const {
-    const LaneMatrices a = a_;  // a copy: the compiler must assume that a store changes members
-    auto regular = AllLanes();
-    for (int64_t k = 0; k < a.rows; ++k) {
-      const PivotInLanes found = FindPivotInLanes(a, k);
-      StoreReals(found.row, swapped_ + k * RealLanes());
-      a.ExchangeRow(k, found.row, k + 1);
-      regular = hn::And(regular, hn::Gt(found.magnitude, RealsOf(MinPivot(a.rows))));
-      const auto pivot = a.Get(k, k);
-      a.Set(k, k, RealsOf(1));
-      for (int64_t j = 0; j < a.columns; ++j) a.Set(k, j, hn::Div(a.Get(k, j), pivot));
-      SubtractFromRows(a, k, 0, k);
-      SubtractFromRows(a, k, k + 1, a.rows);
-    }
-    for (int64_t k = a.rows; k-- > 0;) {
-      const auto best = LoadReals(swapped_ + k * RealLanes());
+  // Exchanges the columns of the inverse that are rows which Step exchanged.
+  HWY_INLINE void ExchangeColumns() const {
+    const LaneMatrices a = a_;
+    HWY_UNROLL(4)
+    for (int64_t n = 1; n <= a.rows; ++n) {
+      const int64_t k = a.rows - n;
+      const auto row = LoadReals(exchanged_ + k * RealLanes());
       for (int64_t i = k + 1; i < a.rows; ++i) {
-        SwapColumns(a, hn::Eq(best, RealsOf(static_cast<double>(i))), k, i);
+        SwapColumns(a, hn::Eq(row, RealsOf(static_cast<double>(i))), k, i);
       }
     }
-    return regular;
   }
 
-  void Unscale(RealMask regular) const {
+  HWY_INLINE void Unscale() const {
     const LaneMatrices a = a_;
     const double* const row_scales = row_scales_;
     const auto none = RealsOf(NAN);
@@ -153,13 +172,15 @@ class InverseLanes {
       const auto scale = LoadReals(column_scales_ + i * RealLanes());
       for (int64_t j = 0; j < a.columns; ++j) {
         const auto value = hn::Mul(hn::Mul(a.Get(i, j), scale), LoadReals(row_scales + j * RealLanes()));
-        a.Set(i, j, hn::IfThenElse(regular, value, none));
+        a.Set(i, j, hn::IfThenElse(regular_, value, none));
       }
     }
   }
 
   LaneMatrices a_;
-  double *row_scales_, *column_scales_, *swapped_;
+  double *row_scales_, *column_scales_, *exchanged_;
+  T* to_;
+  RealMask regular_;
 };
 
 }  // namespace

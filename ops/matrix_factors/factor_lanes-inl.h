@@ -8,8 +8,6 @@
 #endif
 
 #include <algorithm>
-#include <numeric>
-#include <type_traits>
 
 #include "families/linalg/householder_lanes-inl.h"
 #include "families/linalg/lanes-inl.h"
@@ -20,88 +18,92 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Returns the lanes whose pivots are all positive, finite and not tiny. The results of the others are undefined. `size`
-// is the number of rows, maybe a constant.
-template <class Size, class Fetch>
-HWY_INLINE RealMask FactorCholeskyInLanes(const LaneMatrices& matrices, Size size, const Fetch& fetch) {
-  auto regular = AllLanes();
-  const int64_t n = size;
-  const LaneMatrices a{matrices.elements, n, n};
-  for (int64_t i = 0; i < n; ++i) {
-    for (int64_t j = i + 1; j < n; ++j) a.Set(i, j, hn::Zero(RealTag()));
+// Computes column j of the factor. Returns the lanes whose pivot is positive, finite and not tiny. The results of the
+// others are undefined.
+HWY_INLINE RealMask FactorCholeskyStepInLanes(const LaneMatrices& a, int64_t j) {
+  const int64_t n = a.rows;
+  SumOfProducts{a.At(j, 0), a.At(j, 0), n, 1, 1, j}.SubtractFrom(a.At(j, j), n, n - j);
+  const auto rest = a.Get(j, j);  // not positive if an element of the row is not finite
+  // Neither the root nor the quotient waits for the other.
+  const auto root = hn::Sqrt(rest), inverse = hn::Mul(root, hn::Div(RealsOf(1), rest));
+  a.Set(j, j, root);
+  for (int64_t i = j + 1; i < n; ++i) {
+    a.Set(i, j, hn::Mul(a.Get(i, j), inverse));
+    a.Set(j, i, hn::Zero(RealTag()));
   }
-  for (int64_t j = 0; j < n; ++j) {
-    fetch(j, n);
-    SumOfProducts{a.At(j, 0), a.At(j, 0), n, 1, 1, j}.SubtractFrom(a.At(j, j), n, n - j);
-    const auto rest = a.Get(j, j);  // not positive if an element of the row is not finite
-    regular = hn::And(regular, hn::And(hn::Gt(rest, RealsOf(0x1p-1000)), hn::Lt(rest, RealsOf(0x1p600))));
-    // Neither the root nor the quotient waits for the other.
-    const auto root = hn::Sqrt(rest), inverse = hn::Mul(root, hn::Div(RealsOf(1), rest));
-    a.Set(j, j, root);
-    for (int64_t i = j + 1; i < n; ++i) a.Set(i, j, hn::Mul(a.Get(i, j), inverse));
-  }
-  return regular;
+  return hn::And(hn::Gt(rest, RealsOf(0x1p-1000)), hn::Lt(rest, RealsOf(0x1p600)));
 }
 
-template <class Fetch>
-HWY_NOINLINE RealMask FactorCholeskyInLanes(const LaneMatrices& a, const Fetch& fetch) {
-  if (a.rows == 2) return FactorCholeskyInLanes(a, std::integral_constant<int64_t, 2>(), fetch);
-  if (a.rows == 3) return FactorCholeskyInLanes(a, std::integral_constant<int64_t, 3>(), fetch);
-  if (a.rows == 4) return FactorCholeskyInLanes(a, std::integral_constant<int64_t, 4>(), fetch);
-  return FactorCholeskyInLanes(a, a.rows, fetch);
-}
+/// The factors of a matrix in each lane, except for those that MatricesToFactor::Factor treats in a special way. Info
+/// is not written, nor are scales and pivots that do not depend on the matrices.
+template <class T, class Size>
+class FactorLanes {
+ public:
+  using Method = MatrixFactors::Method;
 
-/// The number of doubles that FactorGroup's `memory` must have space for.
-template <class T>
-int64_t FactorGroupDoubles(const MatricesToFactor<T>& matrices) {
-  return LaneMatrices::Doubles(matrices.rows, matrices.columns) + 2 * matrices.smaller() * RealLanes();
-}
-
-/// Factors `count` matrices, except for those that FactorMatrix treats in a special way: their done[] is 0.
-template <class T>
-void FactorGroup(const MatricesToFactor<T>& matrices, int64_t first, int64_t count, double* memory, double* done) {
-  const int64_t area = matrices.rows * matrices.columns, least = matrices.smaller(), lanes = RealLanes();
-  const LaneMatrices a{memory, matrices.rows, matrices.columns};
-  const LaneMatrices scales{memory + LaneMatrices::Doubles(a.rows, a.columns), 1, least},
-      pivots{scales.elements + least * lanes, 1, least};
-  T* const to_scales = matrices.scales + first * least;
-  int32_t* const to_pivots = matrices.pivots + first * least;
-  const T* const from = matrices.from + first * area;
-  T* const to = matrices.factors + first * area;
-  const PrefetchInSteps<T> fetch(area, from + count * area, std::min(count, matrices.count - first - count), to, count);
-  auto regular = AllLanes();
-  if (matrices.method == MatrixFactors::Method::kCholesky) {
-    a.ReadLowerTriangle(from, count);
-    regular = FactorCholeskyInLanes(a, fetch);
-  } else {
-    a.Read(from, count);
-    regular = a.Moderate();
+  /// The number of doubles that Read's `memory` must have space for.
+  static int64_t Doubles(const MatricesToFactor<T>& matrices) {
+    return LaneMatrices::Doubles(matrices.rows, matrices.columns) + 2 * matrices.smaller() * RealLanes();
   }
-  if (matrices.method == MatrixFactors::Method::kLu) {
-    regular = hn::And(regular, FactorLuInLanes(a, pivots.elements, fetch));
-    for (int64_t k = 0; k < least; ++k) {
-      const auto row = pivots.Get(0, k), u = a.Get(k, k);
-      scales.Set(0, k, hn::IfThenElse(hn::Eq(row, RealsOf(static_cast<double>(k))), u, hn::Neg(u)));
-      pivots.Set(0, k, hn::Add(row, RealsOf(1)));
+
+  /// Requires: without a constant, `memory` is that of all groups. QR has no constant.
+  HWY_INLINE void Read(const MatricesToFactor<T>& matrices, int64_t first, int64_t count, double* memory) {
+    matrices_ = &matrices;
+    method_ = matrices.method;
+    first_ = first;
+    a_ = {memory, SizeOr<Size>(matrices.rows), SizeOr<Size>(matrices.columns)};
+    least_ = std::min(a_.rows, a_.columns);
+    scales_ = {a_.At(a_.rows, 0), 1, least_};
+    pivots_ = {scales_.At(1, 0), 1, least_};
+    const int64_t area = a_.rows * a_.columns;
+    const T* const from = matrices.from + first * area;
+    fetch_ = PrefetchInSteps<T>(area, from + count * area, std::min(count, matrices.count - first - count),
+                                matrices.factors + first * area, count);
+    if (method_ == Method::kCholesky) {
+      a_.ReadLowerTriangle(from, count);
+      regular_ = AllLanes();
+    } else {
+      a_.Read(from, count);
+      regular_ = a_.Moderate();
     }
-  } else if (matrices.method == MatrixFactors::Method::kQr) {
-    fetch(0, 1);
-    regular = hn::And(regular, FactorQrInLanes(a, scales.elements));
   }
-  StoreLanes(regular, done);
-  a.Write(done, count, to);
-  if (matrices.method == MatrixFactors::Method::kCholesky) {
-    std::fill_n(to_scales, count * least, T{});
-  } else {
-    scales.Write(done, count, to_scales);
+
+  HWY_INLINE int64_t Steps() const { return !kIsConstant<Size> && method_ == Method::kQr ? 1 : least_; }
+
+  HWY_INLINE void Step(int64_t k) {
+    fetch_(k, Steps());
+    if (method_ == Method::kCholesky) {
+      regular_ = hn::And(regular_, FactorCholeskyStepInLanes(a_, k));
+    } else if (kIsConstant<Size> || method_ == Method::kLu) {
+      regular_ = hn::And(regular_, FactorLuStepInLanes(a_, k, pivots_.At(0, k)));
+    } else {
+      regular_ = hn::And(regular_, FactorQrInLanes(a_, scales_.elements));
+    }
   }
-  if (matrices.method == MatrixFactors::Method::kLu) {
-    pivots.Write(done, count, to_pivots);
-  } else {
-    for (int64_t m = 0; m < count; ++m) std::iota(to_pivots + m * least, to_pivots + (m + 1) * least, 1);
+
+  /// Returns the lanes that have factors.
+  HWY_INLINE RealMask Write(int64_t count) const {
+    a_.Write(count, matrices_->factors + first_ * a_.rows * a_.columns);
+    if (method_ == Method::kLu) {
+      for (int64_t k = 0; k < least_; ++k) {
+        const auto row = pivots_.Get(0, k), u = a_.Get(k, k);
+        scales_.Set(0, k, hn::IfThenElse(hn::Eq(row, RealsOf(static_cast<double>(k))), u, hn::Neg(u)));
+        pivots_.Set(0, k, hn::Add(row, RealsOf(1)));
+      }
+      pivots_.Write(count, matrices_->pivots + first_ * least_);
+    }
+    if (method_ != Method::kCholesky) scales_.Write(count, matrices_->scales + first_ * least_);
+    return regular_;
   }
-  std::fill_n(matrices.info + first, count, 0);
-}
+
+ private:
+  const MatricesToFactor<T>* matrices_;
+  Method method_;
+  int64_t first_, least_;
+  LaneMatrices a_, scales_, pivots_;
+  PrefetchInSteps<T> fetch_;
+  RealMask regular_;
+};
 
 }  // namespace
 }  // namespace HWY_NAMESPACE

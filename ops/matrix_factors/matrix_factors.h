@@ -61,16 +61,15 @@ struct MatrixFactors {
     const char* const function = is_lu    ? "torch.linalg.lu_factor"
                                  : is_ldl ? "torch.linalg.ldl_factor"
                                           : "linalg.cholesky";
-    return linalg::CheckMatrices(function, shape, [&](int64_t n) {
-      if (info[n] == 0) return std::string();
-      if (is_ldl) return Concat("D[", info[n], ",", info[n], "] is zero: the equations have no solution.");
+    return linalg::CheckInfo(function, shape, info, [&](int32_t row) {
+      if (is_ldl) return Concat("D[", row, ",", row, "] is zero: the equations have no solution.");
       if (is_lu) {
-        return Concat("U[", info[n], ",", info[n], "] is zero and using it on lu_solve would result in a division by ",
+        return Concat("U[", row, ",", row, "] is zero and using it on lu_solve would result in a division by ",
                       "zero. If you still want to perform the factorization, consider calling linalg.lu(A, pivot) or ",
                       "linalg.lu_factor_ex(A, pivot)");
       }
       return Concat("The factorization could not be completed because the input is not positive-definite (the leading ",
-                    "minor of order ", info[n], " is not positive-definite).");
+                    "minor of order ", row, " is not positive-definite).");
     });
   }
 };

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <numeric>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/matrix_factors/matrix_factors_cpu.cc"
@@ -51,17 +52,39 @@ bool FactorByBlocks(const MatricesToFactor<T>& matrices, int64_t n, const Contex
   return true;
 }
 
+// Writes 1, 2, …, `length` `count` times.
+void RepeatRange(int64_t length, int64_t count, int32_t* to) {
+  std::iota(to, to + length, 1);
+  for (int64_t done = length; done < length * count; done *= 2) {
+    std::copy_n(to, std::min(done, length * count - done), to + done);
+  }
+}
+
+template <class T>
+bool FactorInLanes(const Context& context, const MatricesToFactor<T>& matrices, double nanoseconds) {
+  using Method = MatrixFactors::Method;
+  const int64_t least = matrices.smaller();
+  if (matrices.method == Method::kCholesky) std::fill_n(matrices.scales, matrices.count * least, T{});
+  if (matrices.method != Method::kLu) RepeatRange(least, matrices.count, matrices.pivots);
+  std::fill_n(matrices.info, matrices.count, 0);
+  const bool any = matrices.rows != matrices.columns || matrices.method == Method::kQr;
+  return WithConstantSize(any ? 0 : matrices.rows, [&]<class Size>(Size) {
+    using Group = FactorLanes<T, Size>;
+    return ForLaneGroups<kGroupsInTurns<Size>>(
+        context, matrices.count, nanoseconds, std::max(Group::Doubles(matrices), matrices.WorkSize()),
+        [&](int64_t first, int64_t count, double* memory, double* done)
+            HWY_ATTR { ComputeInTurns<Group, Size>(matrices, first, count, memory, done); },
+        [&](int64_t n, double* memory) { matrices.Factor(n, memory); });
+  });
+}
+
 template <class T>
 bool FactorAll(const Context& context, const MatricesToFactor<T>& matrices) {
   const double nanoseconds = matrices.Operations() + 50;
   const bool in_lanes = matrices.method != MatrixFactors::Method::kLdl;  // its pivots differ too much
   if (in_lanes && matrices.count > 1 && std::max(matrices.rows, matrices.columns) <= kMaxSizeInLanes &&
       matrices.smaller() > 0) {
-    return ForLaneGroups(
-        context, matrices.count, nanoseconds / 2, std::max(FactorGroupDoubles(matrices), matrices.WorkSize()),
-        [&](int64_t first, int64_t count, double* memory, double* done)
-            HWY_ATTR { FactorGroup(matrices, first, count, memory, done); },
-        [&](int64_t n, double* memory) { matrices.Factor(n, memory); });
+    return FactorInLanes(context, matrices, nanoseconds / 2);
   }
   if (in_lanes && matrices.smaller() >= blocked::kMinSize) {
     const int64_t memory =

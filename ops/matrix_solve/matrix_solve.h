@@ -68,9 +68,8 @@ struct MatrixSolve {
   Status CheckSingular(const Shape& shape, const int32_t* info) const {
     if (raises == Raises::kNothing) return Status::Ok();
     const bool inverse = raises == Raises::kInv;
-    return linalg::CheckMatrices(inverse ? "linalg.inv" : "torch.linalg.solve", shape, [&](int64_t n) -> std::string {
-      if (info[n] == 0) return "";
-      return inverse ? linalg::NoInverse(info[n]) : "The solver failed because the input matrix is singular.";
+    return linalg::CheckInfo(inverse ? "linalg.inv" : "torch.linalg.solve", shape, info, [&](int32_t row) {
+      return inverse ? linalg::NoInverse(row) : "The solver failed because the input matrix is singular.";
     });
   }
 };

@@ -110,14 +110,18 @@ bool SolveAll(const Context& context, const EquationsToSolve<T>& equations) {
   const bool in_lanes = equations.method != MatrixSolve::Method::kLdl;  // its pivots differ too much
   if (in_lanes && equations.count > 1 && equations.size > 0 && equations.size <= kMaxSizeInLanes &&
       equations.columns <= kMaxColumnsInLanes) {
-    return ForLaneGroups(
-        context, equations.count, nanoseconds / 2, std::max(SolveGroupDoubles(equations), size),
-        [&](int64_t first, int64_t count, double* memory, double* done)
-            HWY_ATTR { SolveGroup(equations, first, count, memory, done); },
-        [&](int64_t n, double* memory) {
-          std::array<int32_t, kMaxSizeInLanes> exchanged{};
-          equations.Solve(n, memory, exchanged.data());
-        });
+    std::fill_n(equations.info, equations.count, 0);
+    return WithConstantSize(equations.columns == 1 ? equations.size : 0, [&]<class Size>(Size) {
+      using Group = SolveLanes<T, Size>;
+      return ForLaneGroups<kGroupsInTurns<Size>>(
+          context, equations.count, nanoseconds / 2, std::max(Group::Doubles(equations), size),
+          [&](int64_t first, int64_t count, double* memory, double* done)
+              HWY_ATTR { ComputeInTurns<Group, Size>(equations, first, count, memory, done); },
+          [&](int64_t n, double* memory) {
+            std::array<int32_t, kMaxSizeInLanes> exchanged{};
+            equations.Solve(n, memory, exchanged.data());
+          });
+    });
   }
   if (in_lanes && equations.size >= blocked::kMinSize) {
     const int64_t memory = blocked::Products::Doubles(std::max(equations.size, equations.columns));

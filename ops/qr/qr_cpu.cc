@@ -31,8 +31,8 @@ void FactorGroup(const OrthogonalFactors<T>& matrices, int64_t first, int64_t co
   for (int64_t i = 1; i < basis; ++i) {
     for (int64_t j = 0; j < std::min(i, columns); ++j) a.Set(i, j, hn::Zero(RealTag()));
   }
-  q.Write(done, count, matrices.q + first * rows * basis);
-  LaneMatrices{a.elements, basis, columns}.Write(done, count, matrices.r + first * basis * columns);
+  q.Write(count, matrices.q + first * rows * basis);
+  LaneMatrices{a.elements, basis, columns}.Write(count, matrices.r + first * basis * columns);
 }
 
 // Factors a matrix by blocks. Returns false if it is not finite, for which Decompose is exact.

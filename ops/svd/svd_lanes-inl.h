@@ -115,7 +115,7 @@ void StoreDecompositions(const MatricesToDecompose<T>& matrices, int64_t first, 
     StoreReals(y, a);
     StoreReals(x, b);
   }
-  LaneMatrices{lengths, 1, shorter}.Write(done, count, matrices.s + first * shorter);
+  LaneMatrices{lengths, 1, shorter}.Write(count, matrices.s + first * shorter);
   for (int64_t m = 0; m < count && matrices.with_vectors; ++m) {
     if (done[m] == 0) continue;
     T *const u = matrices.u + (first + m) * matrices.rows * shorter, *const vh = matrices.vh + (first + m) *
