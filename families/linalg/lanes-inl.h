@@ -451,17 +451,17 @@ HWY_INLINE void TriangularSolveInLanes(const linalg::Triangle& t, const LaneMatr
   }
 }
 
-/// The number of groups that ComputeInTurns computes together.
+/// The number of groups that ComputeInterleaved computes together.
 template <class Size>
-constexpr int kGroupsInTurns = kIsConstant<Size> ? 2 : 1;
+constexpr int kInterleavedGroups = kIsConstant<Size> ? 2 : 1;
 
 /// Computes `count` matrices. A Group has one matrix in each lane: Read(problem, first, count, memory) reads it,
 /// Step(k) is called for k from 0 to Steps(), and Write(count) returns the lanes with results, whose done[] becomes 1.
-/// Groups of a constant size are in registers, and compute their steps in turns: that of one does not wait for results
+/// Groups of a constant size are in registers, and their steps are interleaved: that of one does not wait for results
 /// of the other.
 template <class Group, class Size, class Problem>
-HWY_INLINE void ComputeInTurns(const Problem& problem, int64_t first, int64_t count, double* memory, double* done) {
-  constexpr int kGroups = kGroupsInTurns<Size>;
+HWY_INLINE void ComputeInterleaved(const Problem& problem, int64_t first, int64_t count, double* memory, double* done) {
+  constexpr int kGroups = kInterleavedGroups<Size>;
   constexpr int64_t kDoubles = kIsConstant<Size> ? kMaxConstantSize * (kMaxConstantSize + 3) : 1;
   HWY_ALIGN double own_memory[kGroups][kDoubles * hn::MaxLanes(RealTag())];
   const int64_t lanes = RealLanes();

@@ -138,10 +138,10 @@ Status InvertInLanes(const Context& context, const T* from, int64_t count, int64
   const MatricesToInvert<T> matrices{from, to, size};
   const bool enough_memory = WithConstantSize(size, [&]<class Size>(Size) {
     using Group = InverseLanes<T, Size>;
-    return ForLaneGroups<kGroupsInTurns<Size>>(
+    return ForLaneGroups<kInterleavedGroups<Size>>(
         context, count, static_cast<double>(size * size * size + 60) * 0.3, Group::Doubles(size),
         [&](int64_t first, int64_t here, double* memory, double* done)
-            HWY_ATTR { ComputeInTurns<Group, Size>(matrices, first, here, memory, done); },
+            HWY_ATTR { ComputeInterleaved<Group, Size>(matrices, first, here, memory, done); },
         [](int64_t, double*) {});  // a matrix without an inverse has a result, too
   });
   return enough_memory ? Status::Ok() : Internal("out of memory: matrices of ", size, " rows");

@@ -27,6 +27,19 @@ TEST_P(InverseTest, MatchesReference) {
   }
 }
 
+// Each matrix has its large elements elsewhere, so that the lanes have different pivots.
+TEST_P(InverseTest, ManySmallMatricesMatchReference) {
+  std::mt19937 rng(2);
+  for (const int64_t size : {1, 2, 3, 4, 5, 16}) {
+    HostTensor input = HostTensor::Uniform(GetParam(), {37, size, size}, rng);
+    for (int64_t e = 0; e < input.size(); ++e) {
+      const int64_t n = e / (size * size), i = e / size % size, j = e % size;
+      if (i == (n % 2 == 0 ? j + n / 2 : n / 2 + size - j) % size) input.set(e, input.at(e) + (size > 5 ? 20 : 4));
+    }
+    ExpectMatchesReference(Inverse{}, {input}, ToleranceFor(GetParam()));
+  }
+}
+
 // Zeros on the diagonal, and the columns in reverse order.
 TEST_P(InverseTest, PermutedRows) {
   HostTensor input = HostTensor::Full(GetParam(), {2, 5, 5}, 0), expected = input;

@@ -70,10 +70,10 @@ bool FactorInLanes(const Context& context, const MatricesToFactor<T>& matrices, 
   const bool any = matrices.rows != matrices.columns || matrices.method == Method::kQr;
   return WithConstantSize(any ? 0 : matrices.rows, [&]<class Size>(Size) {
     using Group = FactorLanes<T, Size>;
-    return ForLaneGroups<kGroupsInTurns<Size>>(
+    return ForLaneGroups<kInterleavedGroups<Size>>(
         context, matrices.count, nanoseconds, std::max(Group::Doubles(matrices), matrices.WorkSize()),
         [&](int64_t first, int64_t count, double* memory, double* done)
-            HWY_ATTR { ComputeInTurns<Group, Size>(matrices, first, count, memory, done); },
+            HWY_ATTR { ComputeInterleaved<Group, Size>(matrices, first, count, memory, done); },
         [&](int64_t n, double* memory) { matrices.Factor(n, memory); });
   });
 }

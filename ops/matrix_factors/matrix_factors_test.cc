@@ -47,7 +47,8 @@ TEST_P(MatrixFactorsTest, MatchesReference) {
 
 TEST_P(MatrixFactorsTest, ManySmallMatricesMatchReference) {
   std::mt19937 rng(2);
-  for (const Shape& shape : {Shape{13, 1, 1}, Shape{6, 3, 5}, Shape{21, 8, 8}, Shape{9, 16, 12}, Shape{3, 17, 17}}) {
+  for (const Shape& shape : {Shape{13, 1, 1}, Shape{11, 2, 2}, Shape{21, 3, 3}, Shape{37, 4, 4}, Shape{6, 3, 5},
+                             Shape{21, 8, 8}, Shape{9, 16, 12}, Shape{3, 17, 17}}) {
     const HostTensor a = HostTensor::Uniform(GetParam(), shape, rng);
     ExpectMatchesReference(MatrixFactors{.method = Method::kLu}, {a}, tolerance());
     ExpectMatchesReference(MatrixFactors{.method = Method::kQr}, {a}, tolerance());

@@ -113,10 +113,10 @@ bool SolveAll(const Context& context, const EquationsToSolve<T>& equations) {
     std::fill_n(equations.info, equations.count, 0);
     return WithConstantSize(equations.columns == 1 ? equations.size : 0, [&]<class Size>(Size) {
       using Group = SolveLanes<T, Size>;
-      return ForLaneGroups<kGroupsInTurns<Size>>(
+      return ForLaneGroups<kInterleavedGroups<Size>>(
           context, equations.count, nanoseconds / 2, std::max(Group::Doubles(equations), size),
           [&](int64_t first, int64_t count, double* memory, double* done)
-              HWY_ATTR { ComputeInTurns<Group, Size>(equations, first, count, memory, done); },
+              HWY_ATTR { ComputeInterleaved<Group, Size>(equations, first, count, memory, done); },
           [&](int64_t n, double* memory) {
             std::array<int32_t, kMaxSizeInLanes> exchanged{};
             equations.Solve(n, memory, exchanged.data());

@@ -66,6 +66,36 @@ TEST_P(MatrixSolveTest, ManySmallSystemsMatchReference) {
   }
 }
 
+// Each matrix has its large elements elsewhere, so that the lanes have different pivots.
+TEST_P(MatrixSolveTest, SmallSystemsWithOneRightSideMatchReference) {
+  std::mt19937 rng(3);
+  const Tolerance tolerance = GetParam() == DType::kF64 ? Tolerance{1e-10, 1e-10} : ToleranceFor(GetParam());
+  for (const int64_t size : {1, 2, 3, 4, 5}) {
+    for (const int64_t count : {3, 37}) {
+      HostTensor a = HostTensor::Uniform(GetParam(), {count, size, size}, rng);
+      HostTensor permuted = a, pivots(DType::kI32, {count, size});
+      for (int64_t e = 0; e < a.size(); ++e) {
+        const int64_t n = e / (size * size), i = e / size % size, j = e % size;
+        if (i == j) a.set(e, a.at(e) + 4);
+        if (i == (n % 2 == 0 ? j + n / 2 : n / 2 + size - j) % size) permuted.set(e, permuted.at(e) + 4);
+      }
+      for (int64_t i = 0; i < pivots.size(); ++i) {
+        pivots.set(i, static_cast<double>(1 + static_cast<int64_t>(rng() % static_cast<uint64_t>(size))));
+      }
+      const HostTensor b = HostTensor::Uniform(GetParam(), {count, size, 1}, rng), absent = HostTensor::Absent();
+      ExpectMatchesReference(MatrixSolve{.method = Method::kCholesky}, {a, b, absent}, tolerance);
+      for (const int64_t transpose : {0, 1}) {
+        ExpectMatchesReference(MatrixSolve{.transpose = transpose}, {permuted, b, absent}, tolerance);
+        ExpectMatchesReference(MatrixSolve{.method = Method::kLu, .transpose = transpose}, {a, b, pivots}, tolerance);
+        for (const Method method : {Method::kLower, Method::kUpper}) {
+          const MatrixSolve op{.method = method, .transpose = transpose, .unit = size % 2};
+          ExpectMatchesReference(op, {a, b, absent}, tolerance);
+        }
+      }
+    }
+  }
+}
+
 // One matrix, whose blocks the threads compute.
 TEST_P(MatrixSolveTest, ALargeMatrixMatchesReference) {
   std::mt19937 rng(4);
