@@ -988,6 +988,9 @@ def selective_scan(
     *,
     delta_softplus: int = ...,
 ) -> tuple[jax.Array, jax.Array]: ...
+def slogdet(
+    a: Array,
+) -> tuple[jax.Array, jax.Array]: ...
 def soft_nms(
     boxes: Array,
     scores: Array,

@@ -1136,6 +1136,11 @@ def selective_scan(
     delta_softplus: int = ...,
     out: Out = None,
 ) -> tuple[np.ndarray, np.ndarray]: ...
+def slogdet(
+    a: Array,
+    *,
+    out: Out = None,
+) -> tuple[np.ndarray, np.ndarray]: ...
 def soft_nms(
     boxes: Array,
     scores: Array,

@@ -202,6 +202,7 @@ NODES = [
          [(F32, (2, 3, 4)), (I32, (2,))], {"method": "lu"}),
     Node("polyop::MatrixFactors", [f(2, 4, 4)], [(F32, (2, 4, 4)), (F32, (2, 4)), (I32, (2, 4)), (I32, (2,))],
          {"method": "ldl"}),
+    Node("polyop::SlogDet", [f(2, 3, 3)], [(F32, (2,)), (F32, (2,))]),
     *(Node("polyop::QR", [f(2, 4, 3)], [(F32, (2, 4, k)), (F32, (2, k, 3))], {"complete": k - 3}) for k in (3, 4)),
     # The sum is that of fewer elements, too.
     *(Node("polyop::RepeatIndices", [np.array([5, *[0] * 7], t), np.array(5, I64)], [(I64, (5,))]) for t in (I32, I64)),

@@ -94,12 +94,13 @@ def lu_solve(self: Tensor, factors: Tensor, pivots: Tensor) -> Any:
     return aten.linalg_lu_solve(factors, pivots, self)
 
 
-@decomposes("aten::_linalg_slogdet", nodes=("matrix_factors",))
+@decomposes("aten::_linalg_slogdet", nodes=("slogdet", "matrix_factors"))
 def linalg_slogdet(a: Tensor) -> Any:
     if a.dtype.is_complex:
         return NotImplemented
-    factors, scales, pivots, _ = _factors(a, "lu")
-    return torch.sign(scales).prod(-1), torch.log(scales.abs()).sum(-1), factors, pivots
+    sign, logarithm = torch.ops.polyop.slogdet.default(in_node_type(a))
+    factors, _, pivots, _ = _factors(a, "lu")  # gradients need them
+    return sign.to(a.dtype), logarithm.to(a.dtype), factors, pivots
 
 
 # ---- LDL -------------------------------------------------------------------------------------------
