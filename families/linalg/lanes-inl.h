@@ -159,9 +159,11 @@ struct LaneMatrices {
 
   /// Returns the lanes whose elements are finite and so small that products do not overflow.
   HWY_INLINE RealMask Moderate() const {
-    auto sum = hn::Zero(RealTag());
-    for (int64_t e = 0; e < rows * columns; ++e) sum = hn::Add(sum, hn::Abs(LoadReals(elements + e * RealLanes())));
-    return hn::Lt(sum, RealsOf(0x1p300));
+    auto moderate = AllLanes();
+    for (int64_t e = 0; e < rows * columns; ++e) {
+      moderate = hn::And(moderate, hn::Lt(hn::Abs(LoadReals(elements + e * RealLanes())), RealsOf(0x1p300)));
+    }
+    return moderate;
   }
 
   /// Writes the matrices of the first `count` lanes one after the other and by rows.
