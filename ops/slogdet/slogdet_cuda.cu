@@ -6,9 +6,6 @@
 namespace polyop {
 namespace {
 
-// Larger matrices are factored by one block each.
-constexpr int64_t kMaxSizeOfThread = 8;
-
 // Each block factors one matrix, in shared memory if it fits.
 template <class T>
 Status DeterminantsInBlocks(const CudaContext& cuda, const MatricesWithDeterminants<T>& matrices) {
@@ -38,7 +35,7 @@ Status SlogdetCuda(const Slogdet&, const CudaContext& cuda, Tensor<const T, kAny
                    Tensor<T, kAnyRank> logabsdet) {
   const MatricesWithDeterminants<T> matrices(a, sign, logabsdet);
   const int64_t size = matrices.size;
-  if (size > kMaxSizeOfThread) return DeterminantsInBlocks(cuda, matrices);
+  if (size > linalg::kMaxSizeOfThread) return DeterminantsInBlocks(cuda, matrices);
   double* const work = cuda.Allocate<double>(matrices.count * size * size);
   int32_t* const pivots = cuda.Allocate<int32_t>(matrices.count * size);
   return ForEach(cuda, matrices.count,
