@@ -43,7 +43,7 @@ def chosen(words: list[str]) -> list[Case]:
 
 
 def measure_all(cases: list[Case], threads: list[int], console: Console, failed: list[str]) -> Iterator[Row]:
-    """Yields rows, and adds the operators of cases that have none to `failed`: a rival disagrees, or they do not run."""
+    """Yields rows, and adds the operators of cases without one to `failed`: a rival disagrees, or they do not run."""
     limits = {}
     for t in threads:
         limits[t] = (copy_bandwidth(t), gemm_speed(t))
