@@ -55,6 +55,7 @@ def model_of(node: Node, dynamic: bool) -> tuple[onnx.ModelProto, dict | None]:
         "custom::DynamicTRTResize": "in1",
         "Just_A_Scope_Name::DynamicTRTResize": "in1",
         "polyop::CubicResize": "in1",
+        "polyop::RepeatIndices": "in1",
     }
     if node.name in constants:
         proto = polyop_tensorrt.preprocess_onnx(proto, {constants[node.name]: inputs[constants[node.name]]})
