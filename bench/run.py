@@ -121,9 +121,9 @@ def main() -> None:
     measured: list[Row] = []
     failed: list[str] = []
     for isa in isas:
-        if isa != "best":
-            console.print(f"kernels of {isa}", highlight=False)
         best = isa == "best"
+        if not best:
+            console.print(f"kernels of {isa}", highlight=False)
         for row in measure_all(cases, threads, console, failed) if best else measure_apart(isa, arguments, failed):
             measured.append(row)
             rows[row.key] = row

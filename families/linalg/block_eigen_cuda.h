@@ -15,13 +15,12 @@ namespace polyop::linalg {
 
 /// Shared memory of SymmetricEigenInBlock.
 struct BlockEigenShared {
-  double* largest;  // of each warp
-  int64_t* rows;    // of a sweep: the first and the last one
-  static constexpr int kMaxWarps = kMaxBlockThreads / kWarpLanes;
-  static constexpr int64_t kBytes = kMaxWarps * 8 + 16;
+  double* of_warps;  // a number of each warp
+  int64_t* rows;     // of a sweep: the first and the last one
+  static constexpr int64_t kBytes = kMaxBlockWarps * 8 + 16;
 
   POLYOP_DEVICE explicit BlockEigenShared(Block& block)
-      : largest(block.Shared<double>(kMaxWarps)), rows(block.Shared<int64_t>(2)) {}
+      : of_warps(block.Shared<double>(kMaxBlockWarps)), rows(block.Shared<int64_t>(2)) {}
 };
 
 /// Computes what ScaleOf does.
@@ -37,12 +36,10 @@ POLYOP_DEVICE inline double ScaleInBlock(Block& block, const double* x, int64_t 
       }
     });
     const double of_warp = largest.Reduce(larger);
-    ForLanes([&](int lane) {
-      if (lane == 0) shared.largest[warp] = of_warp;
-    });
+    InFirstLane([&] { shared.of_warps[warp] = of_warp; });
   });
   double largest = 0;
-  for (int warp = 0; warp < block.threads() / kWarpLanes; ++warp) largest = larger(largest, shared.largest[warp]);
+  for (int warp = 0; warp < block.threads() / kWarpLanes; ++warp) largest = larger(largest, shared.of_warps[warp]);
   return ScaleOfMagnitude(largest);
 }
 
@@ -95,9 +92,7 @@ POLYOP_DEVICE inline void TridiagonalizeInBlock(Block& block, double* a, int64_t
     double* const w = off;  // whose elements after k are not yet used
     ForEachByWarp(block, k + 1, size, [&](int64_t j, int) {
       const double sum = SumInWarp(k + 1, size, [&](int64_t i) { return a[j * size + i] * v[i]; });
-      ForLanes([&](int lane) {
-        if (lane == 0) w[j] = tau * sum;
-      });
+      InFirstLane([&] { w[j] = tau * sum; });
     });
     ForEachByWarp(block, 0, 1, [&](int64_t, int) {
       const double factor = tau / 2 * SumInWarp(k + 1, size, [&](int64_t i) { return w[i] * v[i]; });
@@ -161,9 +156,18 @@ POLYOP_DEVICE inline bool DiagonalizeInBlock(Block& block, double* diagonal, dou
 /// The number of doubles that `work` of SymmetricEigenInBlock must have space for.
 POLYOP_HD constexpr int64_t BlockEigenWork(int64_t size) { return 4 * size; }
 
+/// Computes what EigenvaluesOfTridiagonal does, in one thread.
+POLYOP_DEVICE inline bool EigenvaluesInBlock(Block& block, double* diagonal, double* off, int64_t size,
+                                             const BlockEigenShared& shared) {
+  block.ForThreads([&](int t) {
+    if (t == 0) shared.rows[0] = EigenvaluesOfTridiagonal(diagonal, off, size) ? 1 : 0;
+  });
+  return shared.rows[0] != 0;
+}
+
 /// Computes the eigenvalues of a finite symmetric matrix in ascending order, and unless `vectors` is null its
-/// eigenvectors, as rows: that of values[k] is row order[k]. `a` is overwritten. Returns false if the algorithm does
-/// not converge. Requires: size > 0.
+/// eigenvectors, as rows: that of values[k] is row order[k]. `a` is overwritten; `scale` is its ScaleOf; `work` has
+/// space for BlockEigenWork(size) numbers. Returns false if the algorithm does not converge. Requires: size > 0.
 POLYOP_DEVICE inline bool SymmetricEigenInBlock(Block& block, double* a, double scale, int64_t size, double* values,
                                                 double* order, double* vectors, double* work,
                                                 const BlockEigenShared& shared) {
@@ -171,17 +175,12 @@ POLYOP_DEVICE inline bool SymmetricEigenInBlock(Block& block, double* a, double 
                 *const sines = cosines + size;
   ForElements(block, 0, size, 0, size, [&](int64_t i, int64_t j) { a[i * size + j] *= scale; });
   TridiagonalizeInBlock(block, a, size, diagonal, off, cosines, vectors);
-  bool converged = true;
   block.ForThreads([&](int t) {
-    if (t != 0) return;
-    off[size - 1] = 0;
-    if (vectors == nullptr) shared.rows[0] = EigenvaluesOfTridiagonal(diagonal, off, size) ? 1 : 0;
+    if (t == 0) off[size - 1] = 0;
   });
-  if (vectors == nullptr) {
-    converged = shared.rows[0] != 0;
-  } else {
-    converged = DiagonalizeInBlock(block, diagonal, off, size, vectors, cosines, sines, shared);
-  }
+  const bool converged = vectors == nullptr
+                             ? EigenvaluesInBlock(block, diagonal, off, size, shared)
+                             : DiagonalizeInBlock(block, diagonal, off, size, vectors, cosines, sines, shared);
   if (!converged) return false;
   OrderInBlock(block, diagonal, size, [](double x, double y) { return x < y; }, order);
   block.ForThreads([&](int t) {

@@ -15,12 +15,21 @@ namespace polyop::linalg {
 inline constexpr int64_t kMaxSizeOfThread = 8;
 /// Threads of the largest block.
 inline constexpr int kMaxBlockThreads = 512;
+inline constexpr int kMaxBlockWarps = kMaxBlockThreads / kWarpLanes;
 /// Shared memory that a matrix may use; the rest is for variables of a block.
 inline constexpr int64_t kMaxSharedElements = (kMaxSharedBytes - 256) / 8;
 
 /// Returns how many threads work on a matrix of that many elements.
 constexpr int BlockThreads(int64_t elements) {
   return static_cast<int>(std::clamp<int64_t>(BlocksFor(elements, 512) * kWarpLanes, kWarpLanes, kMaxBlockThreads));
+}
+
+/// Decomposes each matrix n by matrices.Decompose(n, work), with a thread and separate scratch memory for each.
+template <class Matrices>
+Status DecomposeInThreads(const CudaContext& cuda, const Matrices& matrices) {
+  const int64_t size = matrices.WorkSize();
+  double* const work = cuda.Allocate<double>(matrices.count * size);
+  return ForEach(cuda, matrices.count, [=] POLYOP_DEVICE(int64_t n) { matrices.Decompose(n, work + n * size); });
 }
 
 /// Returns the distance of rows in shared memory that have `columns` elements: an odd one, so that the elements of a

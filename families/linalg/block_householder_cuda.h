@@ -30,6 +30,14 @@ POLYOP_DEVICE void ForElementsOfWarp(int64_t begin, int64_t end, const F& f) {
   });
 }
 
+/// Calls f() in the first thread of a warp.
+template <class F>
+POLYOP_DEVICE void InFirstLane(const F& f) {
+  ForLanes([&](int lane) {
+    if (lane == 0) f();
+  });
+}
+
 /// Returns the sum of term(i) for i in [begin, end) to every thread of a warp.
 template <class Term>
 POLYOP_DEVICE double SumInWarp(int64_t begin, int64_t end, const Term& term) {
@@ -93,9 +101,7 @@ POLYOP_DEVICE inline void FactorQrInBlock(Block& block, double* columns, int64_t
     double* const v = columns + k * length;
     ForEachByWarp(block, 0, 1, [&](int64_t, int) {
       const double tau = FindReflectionInWarp(v, k, length);
-      ForLanes([&](int lane) {
-        if (lane == 0) taus[k] = tau;
-      });
+      InFirstLane([&] { taus[k] = tau; });
     });
     ForEachByWarp(block, k + 1, count,
                   [&](int64_t j, int) { ReflectInWarp(v, taus[k], k, length, columns + j * length); });

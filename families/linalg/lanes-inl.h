@@ -61,6 +61,8 @@ HWY_INLINE Reals LoadReals(const double* from) { return hn::LoadU(RealTag(), fro
 HWY_INLINE void StoreReals(Reals v, double* to) { hn::StoreU(v, RealTag(), to); }
 HWY_INLINE Reals RealsOf(double x) { return hn::Set(RealTag(), x); }
 HWY_INLINE RealMask AllLanes() { return hn::Eq(hn::Zero(RealTag()), hn::Zero(RealTag())); }
+/// Writes 1 for the lanes of the mask, and 0 for the others.
+HWY_INLINE void StoreLanes(RealMask mask, double* to) { StoreReals(hn::IfThenElseZero(mask, RealsOf(1)), to); }
 
 HWY_INLINE Reals LoadAsReals(const double* from) { return LoadReals(from); }
 HWY_INLINE Reals LoadAsReals(const float* from) {
@@ -481,7 +483,7 @@ HWY_INLINE void ComputeInterleaved(const Problem& problem, int64_t first, int64_
   }
   HWY_UNROLL(2)
   for (int g = 0; g < kGroups; ++g) {
-    StoreReals(hn::IfThenElseZero(groups[g].Write(count - g * lanes), RealsOf(1)), done + g * lanes);
+    StoreLanes(groups[g].Write(count - g * lanes), done + g * lanes);
   }
 }
 
@@ -535,9 +537,6 @@ bool DecomposeAll(const Context& context, const Matrices& matrices, bool in_grou
   return ForLaneGroups<kVectors>(context, matrices.count, (matrices.Operations() + 50) / 2,
                                  std::max(doubles, matrices.WorkSize()), group, single);
 }
-
-/// Writes 1 for the lanes of the mask, and 0 for the others.
-HWY_INLINE void StoreLanes(RealMask mask, double* to) { StoreReals(hn::IfThenElseZero(mask, RealsOf(1)), to); }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE

@@ -18,10 +18,8 @@ Status DecomposeInBlocks(const CudaContext& cuda, const SymmetricMatrices<T>& ma
         const int64_t n = block.index;
         double *const a = scratch + n * work_size, *const rows = a + area, *const values = rows + area,
                       *const order = values + size, *const work = order + size;
-        const T* const from = matrices.from + n * area;
         linalg::ForElements(block, 0, size, 0, size, [&](int64_t i, int64_t j) {
-          const int64_t lower = i > j ? i * size + j : j * size + i, upper = i > j ? j * size + i : i * size + j;
-          a[i * size + j] = static_cast<double>(from[matrices.upper ? upper : lower]);
+          a[i * size + j] = i > j ? matrices.ElementOfTriangle(n, i, j) : matrices.ElementOfTriangle(n, j, i);
         });
         const double scale = linalg::ScaleInBlock(block, a, area, shared);
         const bool converged =
@@ -41,20 +39,12 @@ Status DecomposeInBlocks(const CudaContext& cuda, const SymmetricMatrices<T>& ma
       });
 }
 
-// Each thread decomposes one matrix in scratch memory.
-template <class T>
-Status DecomposeInThreads(const CudaContext& cuda, const SymmetricMatrices<T>& matrices) {
-  const int64_t size = matrices.WorkSize();
-  double* const work = cuda.Allocate<double>(matrices.count * size);
-  return ForEach(cuda, matrices.count, [=] POLYOP_DEVICE(int64_t n) { matrices.Decompose(n, work + n * size); });
-}
-
 template <class T>
 Status EighCuda(const Eigh& op, const CudaContext& cuda, Tensor<const T, kAnyRank> a, Tensor<T, kAnyRank> values,
                 Tensor<T, kAnyRank> basis) {
   const SymmetricMatrices<T> matrices(op, a, values, basis);
   return matrices.size > linalg::kMaxSizeOfThread ? DecomposeInBlocks(cuda, matrices)
-                                                  : DecomposeInThreads(cuda, matrices);
+                                                  : linalg::DecomposeInThreads(cuda, matrices);
 }
 
 POLYOP_CUDA_KERNELS(Eigh, EighCuda, float, double);

@@ -36,12 +36,14 @@ struct SymmetricMatrices {
            static_cast<double>(with_vectors ? 8 * size : 3 * size);
   }
 
+  /// Returns element (i, j), i >= j, of the triangle that is read.
+  POLYOP_HD double ElementOfTriangle(int64_t n, int64_t i, int64_t j) const {
+    return static_cast<double>(from[n * size * size + (upper ? j * size + i : i * size + j)]);
+  }
+
   POLYOP_HD void Read(int64_t n, double* to) const {
-    const T* const a = from + n * size * size;
     for (int64_t i = 0; i < size; ++i) {
-      for (int64_t j = 0; j <= i; ++j) {
-        to[i * size + j] = to[j * size + i] = static_cast<double>(upper ? a[j * size + i] : a[i * size + j]);
-      }
+      for (int64_t j = 0; j <= i; ++j) to[i * size + j] = to[j * size + i] = ElementOfTriangle(n, i, j);
     }
   }
 

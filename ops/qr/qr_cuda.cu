@@ -9,9 +9,8 @@ namespace {
 // Each block factors one matrix in scratch memory.
 template <class T>
 Status FactorInBlocks(const CudaContext& cuda, const OrthogonalFactors<T>& matrices) {
-  constexpr int64_t kMaxWarps = linalg::kMaxBlockThreads / kWarpLanes;
   const int64_t rows = matrices.rows, columns = matrices.columns, basis = matrices.basis, least = matrices.smaller();
-  const int64_t size = rows * columns + least + kMaxWarps * rows;
+  const int64_t size = rows * columns + least + linalg::kMaxBlockWarps * rows;
   double* const scratch = cuda.Allocate<double>(matrices.count * size);
   return ForBlocks<linalg::kMaxBlockThreads>(
       cuda, matrices.count, linalg::BlockThreads(rows * columns), 0, [=] POLYOP_DEVICE(Block& block) {
@@ -33,20 +32,12 @@ Status FactorInBlocks(const CudaContext& cuda, const OrthogonalFactors<T>& matri
       });
 }
 
-// Each thread factors one matrix in scratch memory.
-template <class T>
-Status FactorInThreads(const CudaContext& cuda, const OrthogonalFactors<T>& matrices) {
-  const int64_t size = matrices.WorkSize();
-  double* const work = cuda.Allocate<double>(matrices.count * size);
-  return ForEach(cuda, matrices.count, [=] POLYOP_DEVICE(int64_t n) { matrices.Decompose(n, work + n * size); });
-}
-
 template <class T>
 Status QrCuda(const Qr&, const CudaContext& cuda, Tensor<const T, kAnyRank> a, Tensor<T, kAnyRank> q,
               Tensor<T, kAnyRank> r) {
   const OrthogonalFactors<T> matrices(a, q, r);
   return matrices.smaller() > linalg::kMaxSizeOfThread ? FactorInBlocks(cuda, matrices)
-                                                       : FactorInThreads(cuda, matrices);
+                                                       : linalg::DecomposeInThreads(cuda, matrices);
 }
 
 POLYOP_CUDA_KERNELS(Qr, QrCuda, float, double);

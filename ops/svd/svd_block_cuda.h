@@ -17,6 +17,7 @@ using linalg::BlockEigenShared;
 using linalg::ForEachByWarp;
 using linalg::ForElements;
 using linalg::ForElementsOfWarp;
+using linalg::InFirstLane;
 
 struct PairProducts {
   double xx, yy, xy;
@@ -50,8 +51,8 @@ POLYOP_DEVICE inline bool OrthogonalizePairInWarp(double* vectors, int64_t count
 POLYOP_DEVICE inline void OrthogonalizeInBlock(Block& block, double* vectors, int64_t count, int64_t length,
                                                double* rotations, double tolerance, const BlockEigenShared& shared) {
   const int warps = block.threads() / kWarpLanes;
-  const int64_t rounds = (count - 1) | 1;  // an odd count has a pair without a second vector in each round
-  double* const rotated = shared.largest;  // whether a warp has rotated
+  const int64_t rounds = (count - 1) | 1;   // an odd count has a pair without a second vector in each round
+  double* const rotated = shared.of_warps;  // whether the warp has rotated
   bool any = true;
   for (int sweep = 0; any && sweep < kMaxSweepsOfSvd; ++sweep) {
     block.ForThreads([&](int t) {
@@ -63,9 +64,7 @@ POLYOP_DEVICE inline void OrthogonalizeInBlock(Block& block, double* vectors, in
         if (p >= count || q >= count) return;
         if (!OrthogonalizePairInWarp(vectors, count, length, rotations, tolerance, p < q ? p : q, p < q ? q : p))
           return;
-        ForLanes([&](int lane) {
-          if (lane == 0) rotated[warp] = 1;
-        });
+        InFirstLane([&] { rotated[warp] = 1; });
       });
     }
     any = false;
@@ -76,12 +75,11 @@ POLYOP_DEVICE inline void OrthogonalizeInBlock(Block& block, double* vectors, in
 
 /// The parts of a block's scratch memory.
 struct BlockParts {
-  static constexpr int64_t kMaxWarps = linalg::kMaxBlockThreads / kWarpLanes;
-
   double *given, *rotated, *rotations, *gram, *lengths, *order, *taus, *work, *columns;
 
   POLYOP_HD static int64_t Size(int64_t longer, int64_t shorter) {
-    return 2 * shorter * (longer + shorter) + 3 * shorter + linalg::BlockEigenWork(shorter) + kMaxWarps * longer;
+    return 2 * shorter * (longer + shorter) + 3 * shorter + linalg::BlockEigenWork(shorter) +
+           linalg::kMaxBlockWarps * longer;
   }
   POLYOP_HD BlockParts(double* memory, int64_t longer, int64_t shorter)
       : given(memory),
@@ -105,9 +103,7 @@ POLYOP_DEVICE void StoreInBlock(Block& block, const MatricesToDecompose<T>& matr
   const int64_t n = block.index, longer = matrices.longer, shorter = matrices.shorter;
   ForEachByWarp(block, 0, shorter, [&](int64_t k, int) {
     const double length = linalg::LengthInWarp(parts.rotated + k * longer, 0, longer);
-    ForLanes([&](int lane) {
-      if (lane == 0) parts.lengths[k] = length;
-    });
+    InFirstLane([&] { parts.lengths[k] = length; });
   });
   linalg::OrderInBlock(block, parts.lengths, shorter, [](double x, double y) { return x > y; }, parts.order);
   block.ForThreads([&](int t) {
@@ -173,9 +169,7 @@ POLYOP_DEVICE void DecomposeInBlock(Block& block, const MatricesToDecompose<T>& 
     if (j > k) return;
     const double sum =
         linalg::SumInWarp(0, longer, [&](int64_t i) { return given[k * longer + i] * given[j * longer + i]; });
-    ForLanes([&](int lane) {
-      if (lane == 0) gram[k * shorter + j] = gram[j * shorter + k] = sum;
-    });
+    InFirstLane([&] { gram[k * shorter + j] = gram[j * shorter + k] = sum; });
   });
   const double gram_scale = linalg::ScaleInBlock(block, gram, shorter * shorter, shared);
   if (!linalg::SymmetricEigenInBlock(block, gram, gram_scale, shorter, parts.lengths, parts.order, rotations,

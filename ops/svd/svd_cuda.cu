@@ -19,20 +19,12 @@ Status DecomposeInBlocks(const CudaContext& cuda, const MatricesToDecompose<T>& 
                                              });
 }
 
-// Each thread decomposes one matrix in scratch memory.
-template <class T>
-Status DecomposeInThreads(const CudaContext& cuda, const MatricesToDecompose<T>& matrices) {
-  const int64_t size = matrices.WorkSize();
-  double* const work = cuda.Allocate<double>(matrices.count * size);
-  return ForEach(cuda, matrices.count, [=] POLYOP_DEVICE(int64_t n) { matrices.Decompose(n, work + n * size); });
-}
-
 template <class T>
 Status SvdCuda(const Svd& op, const CudaContext& cuda, Tensor<const T, kAnyRank> a, Tensor<T, kAnyRank> u,
                Tensor<T, kAnyRank> s, Tensor<T, kAnyRank> vh) {
   const MatricesToDecompose<T> matrices(op, a, u, s, vh);
   return matrices.shorter > linalg::kMaxSizeOfThread ? DecomposeInBlocks(cuda, matrices)
-                                                     : DecomposeInThreads(cuda, matrices);
+                                                     : linalg::DecomposeInThreads(cuda, matrices);
 }
 
 POLYOP_CUDA_KERNELS(Svd, SvdCuda, float, double);

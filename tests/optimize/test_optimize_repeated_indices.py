@@ -46,7 +46,7 @@ def test_rows_of_any_number(dtype: torch.dtype, tmp_path: Path) -> None:
         np.testing.assert_array_equal(got, np.repeat(feeds["x"], feeds["repeats"], 0))
 
 
-@pytest.mark.parametrize("change", ["exclusive", "reverse", "reduction"])
+@pytest.mark.parametrize("change", ["exclusive", "reverse", "reduction", "updates"])
 def test_others_are_kept(change: str, tmp_path: Path) -> None:
     path = _exported(tmp_path / "before.onnx", torch.ones(50, 4), torch.ones(50, dtype=torch.int64))
     model = onnx.load(path)
@@ -55,6 +55,10 @@ def test_others_are_kept(change: str, tmp_path: Path) -> None:
     if change == "reduction":
         del scatter.attribute[:]
         scatter.attribute.append(onnx.helper.make_attribute("reduction", "max"))
+    elif change == "updates":
+        ones = next(node for node in model.graph.node if node.output[0] == scatter.input[2])
+        del ones.attribute[:]  # zeros
+        ones.attribute.append(onnx.helper.make_attribute("value", onnx.numpy_helper.from_array(np.zeros(1, np.int64))))
     else:
         del sums[-1].attribute[:]
         sums[-1].attribute.append(onnx.helper.make_attribute(change, 1))

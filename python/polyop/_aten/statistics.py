@@ -196,9 +196,8 @@ def histc(self: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Any:
     position = ((nearest - low) * bins / (high - low)).clamp(max=bins - 1)
     bin = torch.where(nearest == x, position, torch.full_like(position, bins))
     # ONNX Runtime converts numbers to 32-bit integers several times as fast.
-    return _histogram(
-        bin.to(torch.int32 if bins < 2**31 else torch.int64), bins, None, self.dtype, by_node=False
-    )  # fmt: skip
+    bin = bin.to(torch.int32 if bins < 2**31 else torch.int64)
+    return _histogram(bin, bins, None, self.dtype, by_node=False)
 
 
 @decomposes("aten::_histogramdd_from_bin_tensors", nodes=("search_sorted", "scatter_reduce"))

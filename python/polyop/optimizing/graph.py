@@ -48,6 +48,20 @@ def scalar(value: ir.Value | None) -> float | None:
     return array.item() if array is not None and array.size == 1 and array.dtype.kind in "fiu" else None
 
 
+def filled_with(value: ir.Value | None) -> float | None:
+    """Returns the number that all elements of a tensor are equal to, or None."""
+    if (array := constant(value)) is not None:
+        first = array.reshape(-1)[:1]
+        return float(first[0]) if first.size and array.dtype.kind in "biuf" and (array == first).all() else None
+    filled = producer(value, "ConstantOfShape", "Expand", "Cast", "Identity")
+    if filled is None:
+        return None
+    if filled.op_type == "ConstantOfShape":
+        number = filled.attributes.get("value")
+        return float(number.value.numpy().item()) if number is not None else 0.0
+    return filled_with(filled.inputs[0])
+
+
 def trail(value: ir.Value) -> list[ir.Value]:
     """Returns the value and the values that it was moved from, back to one that is computed."""
     values = [value]

@@ -9,9 +9,19 @@ from math import inf
 import numpy as np
 import onnx_ir as ir
 
-from polyop.optimizing.graph import MOVEMENT, constant, is_read, is_standard, outer_values, producer, scalar, trail
+from polyop.optimizing.graph import (
+    MOVEMENT,
+    constant,
+    filled_with,
+    is_read,
+    is_standard,
+    outer_values,
+    producer,
+    scalar,
+    trail,
+)
 from polyop.optimizing.patterns._loops import State, body_of, of_steps, scanned, states, with_inner
-from polyop.optimizing.patterns._suppression import SWAPPED, compared_lengths, filled_with, is_length, number_itself
+from polyop.optimizing.patterns._suppression import SWAPPED, compared_lengths, is_length, number_itself
 from polyop.optimizing.scope import Scope
 
 ALL = -1  # the number of steps is the number of boxes

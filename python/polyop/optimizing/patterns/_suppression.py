@@ -66,20 +66,6 @@ def _unsliced(scope: Scope, value: ir.Value) -> ir.Value:
     return value
 
 
-def filled_with(value: ir.Value | None) -> float | None:
-    """Returns the number that all elements of a tensor are equal to, or None."""
-    if (array := constant(value)) is not None:
-        first = array.reshape(-1)[:1]
-        return float(first[0]) if first.size and array.dtype.kind in "biuf" and (array == first).all() else None
-    filled = producer(value, "ConstantOfShape", "Expand", "Cast", "Identity")
-    if filled is None:
-        return None
-    if filled.op_type == "ConstantOfShape":
-        number = filled.attributes.get("value")
-        return float(number.value.numpy().item()) if number is not None else 0.0
-    return filled_with(filled.inputs[0])
-
-
 def number_itself(value: ir.Value) -> ir.Value:
     while (node := producer(value, *_SAME_NUMBERS)) is not None:
         value = node.inputs[0]

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 import onnx_ir as ir
 
-from polyop.optimizing.graph import cone_of, constant, is_read, is_standard, producer, scalar
+from polyop.optimizing.graph import cone_of, constant, filled_with, is_read, is_standard, producer, scalar
 from polyop.optimizing.matching import Builder, Match, matches_of, name_of
 from polyop.optimizing.patterns._loops import State, of_steps, scanned, states
 from polyop.optimizing.patterns._suppression import (
@@ -32,7 +32,6 @@ from polyop.optimizing.patterns._suppression import (
     UNKNOWN_RULE,
     boxes_of,
     compared_lengths,
-    filled_with,
     in_order,
     is_length,
     mask_of,

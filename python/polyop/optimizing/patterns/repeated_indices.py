@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import onnx_ir as ir
 
-from polyop.optimizing.graph import is_standard, producer
+from polyop.optimizing.graph import filled_with, is_standard, producer
 from polyop.optimizing.matching import Builder, Match, matches_of, name_of
 from polyop.optimizing.scope import Scope
 from polyop.optimizing.target import Target
@@ -35,8 +35,10 @@ def _match(scope: Scope, node: ir.Node) -> Match | None:
     marks = producer(kept.inputs[0], "ScatterElements") if kept is not None else None
     if marks is None or marks.attributes.get_string("reduction", "none") != "add":
         return None
-    empty, ends = producer(marks.inputs[0], "ConstantOfShape"), producer(marks.inputs[1], "CumSum")
-    if empty is None or ends is None or not _is_running_sum(scope, ends) or not _is_running_sum(scope, node):
+    if filled_with(marks.inputs[0]) != 0 or filled_with(marks.inputs[2]) != 1:
+        return None
+    ends = producer(marks.inputs[1], "CumSum")
+    if ends is None or not _is_running_sum(scope, ends) or not _is_running_sum(scope, node):
         return None
     repeats, shape = ends.inputs[0], scope.shape(ends.inputs[0])
     if repeats is None or repeats.dtype is not ir.DataType.INT64 or shape is None or len(shape) != 1:
