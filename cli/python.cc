@@ -1,6 +1,7 @@
 #include "cli/python.h"
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <iostream>
@@ -10,6 +11,7 @@
 #include "cli/base/failure.h"
 #include "cli/base/file.h"
 #include "cli/base/npy.h"
+#include "cli/base/number.h"
 #include "cli/base/process.h"
 #include "platform/program.h"
 
@@ -27,6 +29,32 @@ constexpr PythonCommand kCommands[] = {
     {"portable", "Give polyop's nodes functions of standard operators"},
     {"doctor", "Show what is installed, what does not load and why, and what to do"},
 };
+
+// The start of a program for `python -c`. Python puts the current folder, as "", before all others: a model's folder
+// may have a file json.py. `-P` would prevent it, but Python 3.10 lacks it.
+constexpr const char* kWithoutCurrentFolder = "import sys; sys.path[:] = [p for p in sys.path if p]; ";
+
+// Returns the command that runs a module like `python -m`, as polyop._system.isolated does.
+std::vector<std::string> ModuleCommand(const std::string& python, const std::string& module) {
+  return {python, "-c",
+          kWithoutCurrentFolder +
+              std::string("import runpy; del sys.argv[0]; runpy.run_module(sys.argv[0], run_name='__main__', "
+                          "alter_sys=True)"),
+          module};
+}
+
+// Keeps modules of the current folder out of every Python that this process starts, and that those start. An empty part
+// of PYTHONPATH, as `PYTHONPATH=$PYTHONPATH:/more` leaves it, means that folder too.
+void IsolatePython() {
+  SetVariable("PYTHONSAFEPATH", "1");  // from Python 3.11 on
+  const char* path = std::getenv("PYTHONPATH");
+  if (path == nullptr) return;
+  std::string kept;
+  for (const std::string& folder : SplitAt(kListSeparator, path)) {
+    if (!folder.empty()) kept += (kept.empty() ? "" : std::string(1, kListSeparator)) + folder;
+  }
+  SetVariable("PYTHONPATH", kept);
+}
 
 // A Python that may have the package, or where one was expected.
 struct Candidate {
@@ -60,12 +88,14 @@ std::vector<Candidate> Candidates() {
 const std::string& FindPython(const std::string& task) {
   static std::string python;
   if (!python.empty()) return python;
+  IsolatePython();
   std::string tried;
   for (const Candidate& candidate : Candidates()) {
     int status = -1;
     if (!candidate.path.empty()) {
-      status = ExitStatusOf(
-          {candidate.path, "-c", "import importlib.util, sys; sys.exit(importlib.util.find_spec('polyop') is None)"});
+      status = ExitStatusOf({candidate.path, "-c",
+                             std::string(kWithoutCurrentFolder) +
+                                 "import importlib.util; sys.exit(importlib.util.find_spec('polyop') is None)"});
       if (status == 0) return python = candidate.path;
     }
     tried += "\n  " + candidate.label + ": " +
@@ -83,7 +113,7 @@ std::span<const PythonCommand> PythonCommands() { return kCommands; }
 
 void HandOver(const std::vector<std::string>& words) {
   const std::string& python = FindPython("`polyop " + words.front() + "`");
-  std::vector<std::string> command = {python, "-m", "polyop"};
+  std::vector<std::string> command = ModuleCommand(python, "polyop");
   command.insert(command.end(), words.begin(), words.end());
   std::cout.flush();
   Become(command);
@@ -95,8 +125,12 @@ Json AskPython(const std::string& module, const Json& request, const std::string
   const TemporaryFolder folder;
   const std::string text = ToText(request);
   WriteFile(folder.File("request.json"), text.data(), text.size());
-  RunProgram({python, "-m", "polyop._commands." + module, folder.File("request.json"), folder.File("reply.json")},
-             python + " needs " + needs + "; its message is above", "");
+  std::vector<std::string> command = ModuleCommand(python, "polyop._commands." + module);
+  command.insert(command.end(), {folder.File("request.json"), folder.File("reply.json")});
+  if (Execute(command, Shown::kErrors) != 0) {
+    throw Failure(kFailed, python + " cannot run polyop._commands." + module,
+                  "it needs " + needs + "; its message is above");
+  }
   Json reply = ParseJson(ReadFile(folder.File("reply.json")));
   if (reply.contains("error")) {
     throw Failure(static_cast<ExitCode>(reply.at("code").get<int>()), reply.at("error").get<std::string>(),

@@ -18,11 +18,12 @@ struct PythonCommand {
 };
 std::span<const PythonCommand> PythonCommands();
 
-/// Replaces this process by `PYTHON -m polyop COMMAND ARGUMENT…`. Throws Failure (kNoRuntime) if there is no Python
+/// Replaces this process by the command in Python. No Python that the program starts imports modules from the current
+/// folder. Throws Failure (kNoRuntime) if there is no Python
 /// with the package polyop. The message lists which were tried.
 [[noreturn]] void HandOver(const std::vector<std::string>& words);
 
-/// Runs `PYTHON -m polyop._commands.MODULE REQUEST REPLY`, where both are files of JSON, and returns the reply.
+/// Runs the module polyop._commands.MODULE with REQUEST and REPLY, where both are files of JSON, and returns the reply.
 /// Throws Failure with the error, hint and exit code that the reply has, or with `needs` ("openvino: pip install
 /// openvino") if the module does not start.
 Json AskPython(const std::string& module, const Json& request, const std::string& needs);

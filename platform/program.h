@@ -38,6 +38,9 @@ std::filesystem::path CreateTemporaryFolder();
 /// Returns the file name of a program: "python", "python.exe".
 std::string ProgramFile(const std::string& name);
 
+/// Sets an environment variable of this process and of the programs that it starts.
+void SetVariable(const std::string& name, const std::string& value);
+
 /// Returns the command that opens a file as a double click does.
 std::vector<std::string> OpeningCommand(const std::string& file);
 

@@ -28,7 +28,8 @@ fs::path FindOnPath(const std::string& program) {
   std::istringstream folders(path == nullptr ? "" : path);
   std::error_code error;
   for (std::string folder; std::getline(folders, folder, kListSeparator);) {
-    const fs::path file = fs::absolute(folder.empty() ? "." : folder, error) / ProgramFile(program);
+    if (folder.empty()) continue;  // it means the current folder, where a model may lie next to programs
+    const fs::path file = fs::absolute(folder, error) / ProgramFile(program);
     if (fs::is_regular_file(file, error) && MayExecute(file)) return file;
   }
   return {};
@@ -36,8 +37,18 @@ fs::path FindOnPath(const std::string& program) {
 
 namespace {
 
+// Like platform's Execute, but finds the program itself: Windows would search the current folder first.
+int Start(std::vector<std::string> words, Shown shown, std::string* output = nullptr) {
+  if (!fs::path(words.front()).has_parent_path()) {
+    const fs::path found = FindOnPath(words.front());
+    if (found.empty()) return kNoProgram;
+    words.front() = found.string();
+  }
+  return Execute(words, shown, output);
+}
+
 void Run(const std::vector<std::string>& words, Shown shown, const std::string& hint, const std::string& missing) {
-  const int status = Execute(words, shown);
+  const int status = Start(words, shown);
   if (status == 0) return;
   if (status == kNoProgram) throw Failure(kFailed, "there is no program '" + words.front() + "'", missing);
   throw Failure(kFailed, "this program failed: " + Join(words, " "), hint);
@@ -53,11 +64,11 @@ void ShowProgram(const std::vector<std::string>& words, const std::string& hint,
   Run(words, Shown::kAll, hint, missing);
 }
 
-int ExitStatusOf(const std::vector<std::string>& words) { return Execute(words, Shown::kNothing); }
+int ExitStatusOf(const std::vector<std::string>& words) { return Start(words, Shown::kNothing); }
 
 std::string OutputOf(const std::vector<std::string>& words) {
   std::string output;
-  if (Execute(words, Shown::kErrors, &output) != 0) {
+  if (Start(words, Shown::kErrors, &output) != 0) {
     throw Failure(kFailed, "this program failed: " + Join(words, " "));
   }
   return output;

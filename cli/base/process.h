@@ -21,7 +21,7 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-/// Returns the path of a program that PATH has, or "".
+/// Returns the path of a program that PATH has, or "". Ignores empty parts of PATH, which mean the current folder.
 std::filesystem::path FindOnPath(const std::string& program);
 
 /// Runs a program without a shell and drops its standard output. Throws Failure (kFailed): with `hint` if it fails,

@@ -42,6 +42,8 @@ fs::path CreateTemporaryFolder() {
 
 std::string ProgramFile(const std::string& name) { return name; }
 
+void SetVariable(const std::string& name, const std::string& value) { setenv(name.c_str(), value.c_str(), 1); }
+
 std::vector<std::string> OpeningCommand(const std::string& file) {
 #ifdef __APPLE__
   return {"open", file};

@@ -112,6 +112,8 @@ fs::path CreateTemporaryFolder() {
 
 std::string ProgramFile(const std::string& name) { return name + ".exe"; }
 
+void SetVariable(const std::string& name, const std::string& value) { _putenv_s(name.c_str(), value.c_str()); }
+
 std::vector<std::string> OpeningCommand(const std::string& file) {
   return {"rundll32", "url.dll,FileProtocolHandler", file};
 }

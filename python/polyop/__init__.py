@@ -18,6 +18,9 @@ if torch was imported before polyop, otherwise on first use.
 
 from __future__ import annotations
 
+from polyop import _isolation  # noqa: F401  (before modules are imported from the current folder)
+
+# isort: split
 import os
 import sys
 from contextlib import suppress

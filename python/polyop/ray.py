@@ -12,6 +12,8 @@ Requires Ray: pip install 'polyop[ray]'. `polyop batch --ray` runs files without
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -139,13 +141,18 @@ def connection(address: str = "") -> Iterator[Any]:
         raise BatchError(f"running on a cluster needs Ray: {error}", "pip install 'polyop[ray]'") from None
     is_new = not ray.is_initialized()
     if is_new:
+        here = Path.cwd()
         try:
             own = {} if address else {"include_dashboard": False}
+            if not {"", str(here)} & set(sys.path):
+                os.chdir(here.anchor)  # Ray adds the current folder to the sys.path of workers
             ray.init(address=address or "local", log_to_driver=False, logging_level="ERROR", **own)
         except Exception as error:  # Ray raises errors of any type
             raise BatchError(
                 f"connecting to the Ray cluster at '{address or 'local'}' failed: {describe_error(error)}"
             ) from None
+        finally:
+            os.chdir(here)
     try:
         yield ray
     finally:

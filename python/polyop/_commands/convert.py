@@ -13,7 +13,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polyop import __version__
+from polyop import __version__, _isolation
 from polyop._commands import terminal
 from polyop._commands.arguments import add_image_options, add_json_option, choice, integer
 from polyop._commands.errors import CommandError, ExitCode, usage
@@ -192,7 +192,7 @@ def restart_with_parser_path() -> None:
     (folder / LINK).symlink_to(loaded.pop())
     path = os.pathsep.join(filter(None, [str(folder), os.environ.get("LD_LIBRARY_PATH", "")]))
     environment = {**os.environ, "LD_LIBRARY_PATH": path, "POLYOP_RESTARTED": str(folder)}
-    os.execve(sys.executable, [sys.executable, "-m", "polyop", *sys.argv[1:]], environment)
+    os.execve(sys.executable, _isolation.command("polyop", *sys.argv[1:]), environment)
 
 
 def _remove_link(folder: Path) -> None:

@@ -83,7 +83,7 @@ def find_program() -> Path | None:
         if os.access(folder / program_file("polyop"), os.X_OK):
             return folder / program_file("polyop")
     found = shutil.which("polyop")
-    return Path(found) if found else None
+    return Path(found) if found and Path(found).is_absolute() else None  # relative: in the current folder
 
 
 def _become_program(words: list[str]) -> None:

@@ -20,6 +20,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from polyop import _isolation
 from polyop._libraries import find_library, library_file
 from polyop.compat._causes import cause, version_of
 from polyop.compat._packages import REPLACEMENTS
@@ -91,7 +92,7 @@ def probe(names: Sequence[str]) -> dict[str, dict[str, Any]]:
     left = list(names)
     while left:
         done = subprocess.run(
-            [sys.executable, "-m", "polyop.compat._probe", *left],
+            _isolation.command("polyop.compat._probe", *left),
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False, timeout=_SECONDS,
         )  # fmt: skip
         begun = None
