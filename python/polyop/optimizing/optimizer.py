@@ -20,7 +20,15 @@ from polyop.optimizing.checking import Verdict, check, needed
 from polyop.optimizing.comparing import Difference, compare, with_rounding
 from polyop.optimizing.cost import pays
 from polyop.optimizing.errors import OptimizeError
-from polyop.optimizing.inputs import candidates, describe_inputs, has_dynamic_sizes, model_inputs, of_other_sizes
+from polyop.optimizing.inputs import (
+    candidates,
+    describe_inputs,
+    equal_sizes,
+    has_dynamic_sizes,
+    model_inputs,
+    of_other_sizes,
+    of_size_one,
+)
 from polyop.optimizing.matching import Match, described, failed_match
 from polyop.optimizing.patterns import Pattern, patterns_for
 from polyop.optimizing.plugin_domain import PLUGIN_DOMAIN, move
@@ -159,7 +167,8 @@ class _Work:
         """Returns sets of inputs that the model accepts, and its outputs.
 
         If the model has dynamic sizes, the sets have three sizes, because a pattern may hold for one size alone; fewer
-        if the model rejects others. If not, the second set has other values, unless all are given.
+        if the model rejects others. In further sets, dimensions that were equal in these are 1. If the model has no
+        dynamic sizes, the second set has other values, unless all are given.
         """
         self.step("running the original model", 0, 3)
         try:
@@ -182,6 +191,11 @@ class _Work:
                 feeds.append(ran[0])
                 expected.append(ran[1])
         self.sizes = len(feeds) if has_dynamic_sizes(graph) else 0
+        for options in of_size_one(graph, given, feeds):
+            ran = _first_accepted(session, options)
+            if isinstance(ran, tuple):
+                feeds.append(ran[0])
+                expected.append(ran[1])
         if len(feeds) == 1 and not all_given:
             shapes = {name: array.shape for name, array in feeds[0].items()}
             ran = _first_accepted(session, candidates(graph, {}, shapes, 1))
@@ -208,6 +222,10 @@ class _Work:
             report.notes.append("the model was run with one set of inputs")
         if 0 < self.sizes < 3:
             report.notes.append(f"its inputs had {self.sizes} of 3 sizes, because the model rejects the others")
+        for group in equal_sizes(model.graph, self.feeds):
+            report.notes.append(
+                f"the dynamic sizes {' and '.join(group)} were equal in all runs, because the model rejects others"
+            )
         if model.functions:
             report.notes.append(f"patterns were not applied to its {len(model.functions)} functions")
         self.step("reading tensors", 0, 1)

@@ -52,11 +52,11 @@ class Scope:
 
     def shape(self, value: ir.Value | None) -> tuple[int, ...] | None:
         """Returns the shape of the tensor in the first run, or None if it is unknown."""
-        if value is None or value.name is None:
-            return None
-        if (array := constant(value)) is not None:
-            return array.shape
-        return self._seen[0].shapes.get(value.name)
+        return _shape(value, self._seen[0])
+
+    def same_shape(self, a: ir.Value | None, b: ir.Value | None) -> bool:
+        """Returns True if the shapes of two tensors are known, and equal in all runs."""
+        return all(_shape(a, seen) is not None and _shape(a, seen) == _shape(b, seen) for seen in self._seen)
 
     def numbers(self, value: ir.Value | None) -> np.ndarray | None:
         """Returns the values of a small tensor in the first run, or None if they are unknown."""
@@ -192,6 +192,13 @@ class Scope:
             graph.node.append(helper.make_node("Shape", [name], [_PREFIX + name]))
             graph.output.append(onnx.ValueInfoProto(name=_PREFIX + name))
         return as_model(self.model, graph)
+
+
+def _shape(value: ir.Value | None, seen: _Seen) -> tuple[int, ...] | None:
+    if value is None or value.name is None:
+        return None
+    array = constant(value)
+    return seen.shapes.get(value.name) if array is None else array.shape
 
 
 def input_like(name: str, array: np.ndarray, length: int | None = None) -> onnx.ValueInfoProto:

@@ -6,8 +6,8 @@ A pattern is a module with
             50, single nodes 90;
   find      find(scope) -> Iterator[Match]: the matches in one graph, from `matches_of`, which guards each. A scope is a
             graph with the values of its tensors: `scope.shape(value)` is the shape of the tensor in a run of the model,
-            `scope.numbers(value)` the values of small integer tensors, and `scope.fixed(value)` those that do not
-            depend on the model's inputs.
+            `scope.same_shape(a, b)` compares those of all runs, `scope.numbers(value)` the values of small integer
+            tensors, and `scope.fixed(value)` those that do not depend on the model's inputs.
   TARGETS   optional: the targets (polyop/optimizing/target.py) that it writes nodes for; by default those that run
             polyop's nodes.
 

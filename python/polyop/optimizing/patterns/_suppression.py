@@ -58,7 +58,7 @@ def boxes_of(scope: Scope, loop: ir.Node, count: int, other: ir.Value | None) ->
 
 def _unsliced(scope: Scope, value: ir.Value) -> ir.Value:
     """Removes slices of all boxes: exporters write boxes[:, 0] as a slice of all boxes, then of a column."""
-    while (node := producer(value, "Slice")) is not None and scope.shape(node.inputs[0]) == scope.shape(value):
+    while (node := producer(value, "Slice")) is not None and scope.same_shape(node.inputs[0], value):
         steps = scope.numbers(node.inputs[4]) if len(node.inputs) > 4 else None
         if steps is not None and (steps < 0).any():
             break

@@ -37,7 +37,7 @@ def _match(scope: Scope, root: ir.Node) -> Match | None:
     if output is None:
         return None
     shape = scope.shape(x)
-    if shape is None or scope.shape(output) != shape:
+    if shape is None or not scope.same_shape(output, x):
         return None
     if _is_by_element(output, axes, len(shape)):
         return Match(

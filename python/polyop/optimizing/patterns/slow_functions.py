@@ -64,7 +64,7 @@ def _logit(scope: Scope, node: ir.Node) -> Match | None:
 
 def _remainder(scope: Scope, node: ir.Node) -> Match | None:
     shape = scope.shape(node.inputs[0])
-    if shape is None or shape != scope.shape(node.inputs[1]) or node.attributes.get_int("fmod", 0) != 1:
+    if shape is None or not scope.same_shape(*node.inputs) or node.attributes.get_int("fmod", 0) != 1:
         return None
     known = {value.dtype for value in node.inputs if value is not None} - {None}
     if len(known) != 1 or not known <= {ir.DataType.FLOAT, ir.DataType.DOUBLE}:
