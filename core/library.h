@@ -34,7 +34,8 @@ POLYOP_EXPORTED int polyop_sdk_version();
 
 // Functions that only libraries for ONNX Runtime export, for the CLI.
 
-/// Sets whether nodes of new sessions run the reference kernels or the fast ones.
+/// Sets whether nodes of sessions that this thread creates run the reference kernels (1), the fast ones (0), or those
+/// that the environment variable POLYOP_KERNELS selects (-1), as before the first call.
 POLYOP_EXPORTED void polyop_use_reference_kernels(int use);
 /// Sets the instruction set of the kernels; "" selects the best of the machine. Returns 0 if the library lacks it.
 POLYOP_EXPORTED int polyop_force_isa(const char* name);

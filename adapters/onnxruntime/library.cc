@@ -30,4 +30,6 @@ extern "C" POLYOP_EXPORTED OrtStatus* polyop_register_accelerator(OrtSessionOpti
 
 extern "C" POLYOP_EXPORTED const char* polyop_accelerator_version() { return POLYOP_VERSION; }
 
-extern "C" void polyop_use_reference_kernels(int use) { polyop::onnxruntime::UseReferenceKernels(use != 0); }
+extern "C" void polyop_use_reference_kernels(int use) {
+  polyop::onnxruntime::UseReferenceKernels(use < 0 ? std::nullopt : std::optional(use != 0));
+}

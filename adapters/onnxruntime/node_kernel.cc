@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <span>
 
 #include "adapters/onnxruntime/node_attributes.h"
@@ -203,20 +202,18 @@ bool OutputIsNamed(const OrtKernelInfo* info, size_t index) {
   return FromOrt(Api().KernelInfo_GetOutputName(info, index, nullptr, &size)).ok() && size > 1;
 }
 
-std::atomic<bool>& ReferenceKernels() {
-  static std::atomic<bool> use = ReferenceRequested();
-  return use;
-}
+// ONNX Runtime creates the kernels of a session on the thread that creates the session.
+thread_local std::optional<bool> reference_kernels;
 
 }  // namespace
 
-void UseReferenceKernels(bool use) { ReferenceKernels() = use; }
+void UseReferenceKernels(std::optional<bool> use) { reference_kernels = use; }
 
 Status NodeKernel::Create(const CustomOp& custom_op, const OrtKernelInfo* info, std::unique_ptr<NodeKernel>* kernel) {
   std::unique_ptr<NodeKernel> node(new NodeKernel(custom_op));
   const std::string node_name = NodeNameOf(info);
   node->prefix_ = Concat(custom_op.node().name, node_name.empty() ? "" : " (node '" + node_name + "')", ": ");
-  node->reference_ = ReferenceKernels();
+  node->reference_ = reference_kernels.value_or(ReferenceRequested());
   KernelAttributes attributes(info);
   NodeCandidate candidate;
   POLYOP_RETURN_IF_ERROR(ResolveNode(custom_op.candidates(), attributes, &candidate).WithPrefix(node->prefix_));

@@ -68,11 +68,13 @@ class Runner:
             register_all(options)
         for path in self.libraries:
             options.register_custom_ops_library(path)
-        library().polyop_use_reference_kernels(reference)  # of nodes that are created from now on
+        if reference:
+            library().polyop_use_reference_kernels(1)  # in sessions that this thread creates
         try:
             return ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
         finally:
-            library().polyop_use_reference_kernels(False)
+            if reference:
+                library().polyop_use_reference_kernels(-1)
 
     def run(self, model: onnx.ModelProto, feeds: Sequence[Feeds], **how: bool) -> list[Feeds]:
         """Returns the outputs by name, for each of the feeds."""
