@@ -1,11 +1,42 @@
 #include "cli/compare.h"
 
 #include <cmath>
+#include <limits>
 
+#include "cli/base/text.h"
 #include "core/elements.h"
 #include "core/status.h"
 
 namespace polyop::cli {
+namespace {
+
+struct Distance {
+  double apart;   // |got - want|; not finite if one of them is not
+  double excess;  // how far it exceeds the tolerance
+  bool within;
+};
+
+Distance RealDistance(const Array& got, const Array& want, int64_t i, const Tolerance& tolerance) {
+  const double g = got.at(i), w = want.at(i), apart = std::fabs(g - w);
+  const double allowed = tolerance.absolute + tolerance.relative * std::fabs(w);
+  const bool equal = g == w || (std::isnan(g) && std::isnan(w));
+  const double excess = std::isfinite(apart) ? apart - allowed : std::numeric_limits<double>::infinity();
+  return {apart, excess, equal || (apart <= allowed && std::isfinite(w))};
+}
+
+Distance IntegerDistance(const Array& got, const Array& want, int64_t i) {
+  const int64_t g = got.integer_at(i), w = want.integer_at(i);
+  const uint64_t apart =
+      g > w ? static_cast<uint64_t>(g) - static_cast<uint64_t>(w) : static_cast<uint64_t>(w) - static_cast<uint64_t>(g);
+  return {static_cast<double>(apart), static_cast<double>(apart), apart == 0};
+}
+
+std::string ElementText(const Array& array, int64_t i) {
+  if (!IsReal(array.dtype)) return std::to_string(array.integer_at(i));
+  return NumberText(array.at(i), array.dtype == DType::kF64 ? "%.17g" : "%.9g");
+}
+
+}  // namespace
 
 Difference Compare(const Array& got, const Array& want, const Tolerance& tolerance) {
   Difference d;
@@ -19,22 +50,21 @@ Difference Compare(const Array& got, const Array& want, const Tolerance& toleran
   double sum = 0, worst = 0;
   int64_t numbers = 0;
   for (int64_t i = 0; i < d.count; ++i) {
-    const double g = got.at(i), w = want.at(i), apart = std::fabs(g - w);
-    if (std::isfinite(apart)) {
-      d.max = std::max(d.max, apart);
-      sum += apart;
+    const Distance of = real ? RealDistance(got, want, i, tolerance) : IntegerDistance(got, want, i);
+    if (std::isfinite(of.apart)) {
+      d.max = std::max(d.max, of.apart);
+      sum += of.apart;
       ++numbers;
     }
-    if (g == w || (std::isnan(g) && std::isnan(w))) continue;
-    const double allowed = real ? tolerance.absolute + tolerance.relative * std::fabs(w) : 0;
-    if (apart <= allowed && std::isfinite(w)) continue;
+    if (of.within) continue;
     ++d.differing;
-    const double excess = std::isfinite(apart) ? apart - allowed : std::numeric_limits<double>::infinity();
-    if (d.worst_at >= 0 && !(excess > worst)) continue;
-    worst = excess;
+    if (d.worst_at >= 0 && !(of.excess > worst)) continue;
+    worst = of.excess;
     d.worst_at = i;
-    d.worst_got = g;
-    d.worst_want = w;
+  }
+  if (d.worst_at >= 0) {
+    d.worst_got = ElementText(got, d.worst_at);
+    d.worst_want = ElementText(want, d.worst_at);
   }
   d.mean = numbers > 0 ? sum / static_cast<double>(numbers) : 0;
   return d;

@@ -13,17 +13,17 @@ struct Tolerance {
 };
 
 struct Difference {
-  double max = 0, mean = 0;  // of |got - want|, where both are numbers
-  double worst_got = 0, worst_want = 0;
-  int64_t worst_at = -1;  // flat index of the element farthest outside of the tolerance
-  int64_t differing = 0;  // number of elements outside of the tolerance
+  double max = 0, mean = 0;           // of |got - want|, where both are numbers
+  int64_t worst_at = -1;              // flat index of the element farthest outside of the tolerance
+  std::string worst_got, worst_want;  // texts that differ
+  int64_t differing = 0;              // number of elements outside of the tolerance
   int64_t count = 0;
   std::string mismatch;  // a difference of types or shapes
   bool ok() const { return differing == 0 && mismatch.empty(); }
 };
 
 /// An element is within the tolerance if |got - want| <= absolute + relative * |want|. NaN equals NaN, and an infinity
-/// equals itself. Integers must be equal.
+/// equals itself. Integers are compared exactly and must be equal.
 Difference Compare(const Array& got, const Array& want, const Tolerance& tolerance);
 
 }  // namespace polyop::cli

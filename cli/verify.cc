@@ -1,6 +1,8 @@
 // polyop verify: compares a model's results with a reference.
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <iterator>
 #include <map>
 #include <optional>
 
@@ -32,13 +34,6 @@ namespace fs = std::filesystem;
 
 using Outputs = std::map<std::string, Array>;
 
-// Returns true for nodes whose outputs may be sequences or optional values.
-bool MayGiveSequences(const onnx::NodeProto& node) {
-  const std::string& type = node.op_type();
-  return type.find("Sequence") != std::string::npos || type.find("Optional") != std::string::npos || type == "If" ||
-         type == "Loop" || type == "Scan";
-}
-
 // A tensor to compare, and its producer.
 struct Checked {
   std::string tensor, node;
@@ -48,29 +43,70 @@ std::string NodeText(const onnx::NodeProto& node) {
   return TypeOf(node) + (node.name().empty() ? "" : " '" + node.name() + "'");
 }
 
+// What is compared, and what is not.
+struct Plan {
+  std::vector<Checked> tensors;
+  std::vector<std::string> added;   // outputs that the model gets for this
+  std::vector<std::string> inside;  // nodes with subgraphs, whose inner nodes are compared only through their outputs
+};
+
+int CountNodes(const onnx::GraphProto& graph) {
+  int count = 0;
+  for (const onnx::NodeProto& node : graph.node()) {
+    ++count;
+    for (const onnx::AttributeProto& attribute : node.attribute()) {
+      if (attribute.has_g()) count += CountNodes(attribute.g());
+    }
+  }
+  return count;
+}
+
 // Returns the model's outputs. With `layers`, makes the outputs of all nodes outputs of the model and returns them.
-std::vector<Checked> ChooseTensors(onnx::ModelProto& model, bool layers) {
+Plan ChooseTensors(onnx::ModelProto& model, bool layers) {
   std::map<std::string, std::string> producer;
   for (const onnx::NodeProto& node : model.graph().node()) {
     for (const std::string& output : node.output()) producer[output] = NodeText(node);
   }
-  std::vector<Checked> chosen;
+  Plan plan;
   if (!layers) {
-    for (const auto& output : model.graph().output()) chosen.push_back({output.name(), producer[output.name()]});
-    return chosen;
+    for (const auto& output : model.graph().output()) plan.tensors.push_back({output.name(), producer[output.name()]});
+    return plan;
   }
   std::map<std::string, bool> is_output;
   for (const auto& output : model.graph().output()) is_output[output.name()] = true;
   const auto nodes = model.graph().node();
   for (const onnx::NodeProto& node : nodes) {
-    if (node.op_type() == "Constant" || MayGiveSequences(node)) continue;
+    if (node.op_type() == "Constant") continue;
+    int inner = 0;
+    for (const onnx::AttributeProto& attribute : node.attribute()) {
+      if (attribute.has_g()) inner += CountNodes(attribute.g());
+    }
+    if (inner > 0) plan.inside.push_back(Concat(NodeText(node), " (", inner, ")"));
     for (const std::string& output : node.output()) {
       if (output.empty()) continue;
-      chosen.push_back({output, NodeText(node)});
-      if (!is_output[output]) model.mutable_graph()->add_output()->set_name(output);
+      plan.tensors.push_back({output, NodeText(node)});
+      if (is_output[output]) continue;
+      model.mutable_graph()->add_output()->set_name(output);
+      plan.added.push_back(output);
     }
   }
-  return chosen;
+  return plan;
+}
+
+// Removes the tensors that the session has no output for, because they are sequences, optional values or texts, from
+// the plan and from the model's outputs. Returns them.
+std::vector<Checked> RemoveOthers(const std::vector<TensorInfo>& outputs, onnx::ModelProto& model, Plan* plan) {
+  const auto is_missing = [&](const std::string& name) {
+    return std::none_of(outputs.begin(), outputs.end(), [&](const TensorInfo& info) { return info.name == name; });
+  };
+  std::vector<Checked> removed;
+  std::copy_if(plan->tensors.begin(), plan->tensors.end(), std::back_inserter(removed),
+               [&](const Checked& checked) { return is_missing(checked.tensor); });
+  std::erase_if(plan->tensors, [&](const Checked& checked) { return is_missing(checked.tensor); });
+  auto& declared = *model.mutable_graph()->mutable_output();
+  declared.erase(std::remove_if(declared.begin(), declared.end(), [&](const auto& o) { return is_missing(o.name()); }),
+                 declared.end());
+  return removed;
 }
 
 // Of a session, an engine or a model in OpenVINO.
@@ -217,10 +253,37 @@ std::string Explain(const Result& result) {
   const Difference& d = result.difference;
   if (!d.mismatch.empty()) return d.mismatch;
   return Concat(d.differing, " of ", d.count, " elements differ, most at element ", d.worst_at, ": expected ",
-                NumberText(d.worst_want, "%.9g"), ", got ", NumberText(d.worst_got, "%.9g"));
+                d.worst_want, ", got ", d.worst_got);
 }
 
-void PrintTable(const std::vector<Result>& results, const VerifyOptions& options) {
+// Throws Failure if no element of a tensor was compared, which would prove nothing.
+void CheckCompared(const std::vector<Result>& results, const std::string& reference) {
+  const bool any = std::any_of(results.begin(), results.end(),
+                               [](const Result& r) { return r.difference.count > 0 || !r.difference.ok(); });
+  if (any) return;
+  throw Failure(kFailed,
+                results.empty() ? "nothing was compared: the reference '" + reference + "' has none of the tensors"
+                                : Concat("nothing was compared: all of ", results.size(), " tensor(s) are empty"),
+                results.empty() ? "" : "inputs that give results: -i NAME=FILE or --set");
+}
+
+// What was not compared, and why, a line each.
+std::vector<std::string> NotCompared(const Plan& plan, const std::vector<Checked>& others,
+                                     const std::vector<Checked>& missing) {
+  std::vector<std::string> lines;
+  const auto add = [&](const std::vector<Checked>& tensors, const std::string& why) {
+    std::vector<std::string> names;
+    for (const Checked& tensor : tensors) names.push_back("'" + tensor.tensor + "' of " + tensor.node);
+    if (!names.empty()) lines.push_back(why + ": " + Join(names, ", "));
+  };
+  add(others, "not numbers");
+  add(missing, "not in the reference");
+  if (!plan.inside.empty()) lines.push_back("nodes inside, alone: " + Join(plan.inside, ", "));
+  return lines;
+}
+
+void PrintTable(const std::vector<Result>& results, const VerifyOptions& options,
+                const std::vector<std::string>& not_compared) {
   std::vector<std::vector<std::string>> rows;
   for (const Result& r : results) {
     const bool numbers = r.difference.mismatch.empty();
@@ -231,6 +294,7 @@ void PrintTable(const std::vector<Result>& results, const VerifyOptions& options
   std::cout << Table({"tensor", "producer", "type", "max error", "mean error", ""}, rows);
   std::cout << "  reference: " << options.reference << "; tolerance " << options.tolerance.absolute << " + "
             << options.tolerance.relative << " * |reference|; " << KernelsText() << "\n";
+  for (const std::string& line : not_compared) std::cout << "  not compared, " << line << "\n";
   for (const Result& r : results) {
     if (r.difference.ok()) continue;
     std::cout << Red("first difference: ") << r.what.node << ", tensor '" << r.what.tensor << "': " << Explain(r)
@@ -240,8 +304,10 @@ void PrintTable(const std::vector<Result>& results, const VerifyOptions& options
   std::cout << Green("equal") << ": all of " << results.size() << " tensor(s)\n";
 }
 
-void PrintJson(const std::vector<Result>& results, const VerifyOptions& options, bool equal) {
-  Json report = {{"model", options.model}, {"reference", options.reference}, {"equal", equal}};
+void PrintJson(const std::vector<Result>& results, const VerifyOptions& options,
+               const std::vector<std::string>& not_compared, bool equal) {
+  Json report = {
+      {"model", options.model}, {"reference", options.reference}, {"equal", equal}, {"not_compared", not_compared}};
   report["tensors"] = Json::array();
   for (const Result& r : results) {
     const Difference& d = r.difference;
@@ -316,45 +382,58 @@ int Verify(VerifyOptions options) {
   if (!options.task.empty()) return VerifyDetections(options);
   onnx::ModelProto model = LoadModel(options.model);
   CheckModel(model, options.model, options.session.libraries);
-  const std::vector<Checked> tensors = ChooseTensors(model, options.layers);
-  if (options.layers && !model.SerializeToString(&options.session.model)) {
-    throw Failure(kFailed, "the model is too large for --layers");
-  }
+  Plan plan = ChooseTensors(model, options.layers);
+  const auto pass_model = [&] {
+    if (!model.SerializeToString(&options.session.model)) {
+      throw Failure(kFailed, "the model is too large for --layers");
+    }
+  };
+  if (options.layers) pass_model();
+  options.session.optional_outputs = plan.added;
   Feeds feeds;
   std::vector<TensorInfo> inputs;
+  std::vector<Checked> others, missing;
   Outputs got, want;
   int integer_bound = 0;
   {
     Session session(options.model, options.session);
     inputs = session.inputs();
+    if (options.layers) others = RemoveOthers(session.outputs(), model, &plan);
     const Progress progress("verifying " + options.model);
     std::vector<Array> arrays;
     feeds = ReadFeedsThatRun(session, model, options.input, &arrays, &integer_bound);
     got = ByName(session, std::move(arrays));
   }
+  if (!others.empty()) pass_model();
   {
     const Progress progress("verifying " + options.model);
-    want = RunReference(options, feeds, inputs, tensors);
+    want = RunReference(options, feeds, inputs, plan.tensors);
   }
   std::vector<Result> results;
   bool equal = true;
-  for (const Checked& tensor : tensors) {
+  for (const Checked& tensor : plan.tensors) {
     const Array& ours = got.at(tensor.tensor);
     const auto theirs = want.find(tensor.tensor);
     if (theirs == want.end()) {
+      const bool was_added = std::find(plan.added.begin(), plan.added.end(), tensor.tensor) != plan.added.end();
+      if (was_added) {  // saved outputs usually lack those of nodes
+        missing.push_back(tensor);
+        continue;
+      }
       std::string names;
       for (const auto& [name, array] : want) names += (names.empty() ? "" : ", ") + name;
-      if (options.layers) continue;  // saved outputs usually lack those of nodes
       throw Failure(kBadFile, "the reference has no tensor '" + tensor.tensor + "'", "it has " + names);
     }
     results.push_back({tensor, std::string(NameOf(ours.dtype)) + ShapeText(ours.shape),
                        Compare(ours, theirs->second, options.tolerance)});
     equal &= results.back().difference.ok();
   }
+  CheckCompared(results, options.reference);
+  const std::vector<std::string> not_compared = NotCompared(plan, others, missing);
   if (options.json) {
-    PrintJson(results, options, equal);
+    PrintJson(results, options, not_compared, equal);
   } else {
-    PrintTable(results, options);
+    PrintTable(results, options, not_compared);
     std::cout << feeds.SyntheticText();
     if (feeds.integers_are_drawn && integer_bound < kIntegerBound) {
       std::cout << "  note: the model rejects integers greater than " << integer_bound - 1

@@ -1,11 +1,27 @@
 #include "cli/base/array.h"
 
+#include <cstring>
+#include <type_traits>
+
 #include "cli/base/failure.h"
 #include "core/elements.h"
 
 namespace polyop::cli {
 
 double Array::at(int64_t i) const { return ReadElement(dtype, bytes.data(), i); }
+
+int64_t Array::integer_at(int64_t i) const {
+  return VisitType(dtype, [&](auto tag) -> int64_t {
+    using T = decltype(tag);
+    if constexpr (std::is_integral_v<T>) {
+      T value;
+      std::memcpy(&value, bytes.data() + static_cast<size_t>(i) * sizeof(T), sizeof(T));
+      return static_cast<int64_t>(value);
+    } else {
+      return 0;
+    }
+  });
+}
 
 void Array::set(int64_t i, double value) { WriteElement(dtype, bytes.data(), i, value); }
 

@@ -18,6 +18,8 @@ struct Array {
   /// Returns the number of elements in `bytes`. The product of the extents may overflow where one of them is 0.
   int64_t size() const { return static_cast<int64_t>(bytes.size() / SizeOf(dtype)); }
   double at(int64_t i) const;
+  /// Like at() for integers and bool, of which a double cannot represent all.
+  int64_t integer_at(int64_t i) const;
   void set(int64_t i, double value);
 };
 

@@ -210,8 +210,13 @@ Session::Session(const std::string& path, const SessionOptions& options) {
           Describe(impl_->session.GetInputNameAllocated(i, allocator).get(), impl_->session.GetInputTypeInfo(i)));
     }
     for (size_t i = 0; i < impl_->session.GetOutputCount(); ++i) {
-      outputs_.push_back(
-          Describe(impl_->session.GetOutputNameAllocated(i, allocator).get(), impl_->session.GetOutputTypeInfo(i)));
+      const std::string name = impl_->session.GetOutputNameAllocated(i, allocator).get();
+      try {
+        outputs_.push_back(Describe(name, impl_->session.GetOutputTypeInfo(i)));
+      } catch (const Failure&) {
+        const std::vector<std::string>& optional = options.optional_outputs;
+        if (std::find(optional.begin(), optional.end(), name) == optional.end()) throw;
+      }
     }
   } catch (const Ort::Exception& e) {
     throw Failure(CodeOf(e), "ONNX Runtime " + version_ + " does not load '" + path + "': " + LoadError(e),

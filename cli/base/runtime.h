@@ -14,15 +14,16 @@ namespace polyop::cli {
 inline constexpr int kMaxThreads = 1024;
 
 struct SessionOptions {
-  std::string onnxruntime;             // path of libonnxruntime.so; "": searched for
-  std::vector<std::string> libraries;  // further custom-op libraries
-  bool accelerate = false;             // replaces ONNX Runtime's own kernels by polyop's
-  int threads = 0;                     // 0: one for each core
-  bool reference_kernels = false;      // runs polyop's operators by their reference kernels
-  bool functions_alone = false;        // runs polyop's operators by the functions of the model
-  std::string model;                   // the bytes of the model; "": reads the file
-  std::string profile;                 // prefix of the path of ONNX Runtime's profile; "": none
-  bool optimize = true;                // false: ONNX Runtime loads the graph as it is
+  std::string onnxruntime;                    // path of libonnxruntime.so; "": searched for
+  std::vector<std::string> libraries;         // further custom-op libraries
+  bool accelerate = false;                    // replaces ONNX Runtime's own kernels by polyop's
+  int threads = 0;                            // 0: one for each core
+  bool reference_kernels = false;             // runs polyop's operators by their reference kernels
+  bool functions_alone = false;               // runs polyop's operators by the functions of the model
+  std::string model;                          // the bytes of the model; "": reads the file
+  std::string profile;                        // prefix of the path of ONNX Runtime's profile; "": none
+  bool optimize = true;                       // false: ONNX Runtime loads the graph as it is
+  std::vector<std::string> optional_outputs;  // left out if they are not tensors that polyop supports
 };
 
 /// Returns the kernels that sessions of this process run: the instruction set, or "reference kernels" if POLYOP_KERNELS

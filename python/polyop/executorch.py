@@ -130,7 +130,12 @@ def export(
                 raise ExecuTorchError(
                     f"{path.name}: output {number}: expected {list(correct.shape)}, got {list(result.shape)}"
                 )
-            if not torch.allclose(result.double(), correct.double(), rtol, atol, equal_nan=True):
+            is_integer = not (result.is_floating_point() or correct.is_floating_point())  # which floats may not hold
+            if not (
+                torch.equal(result.to(correct.dtype), correct)
+                if is_integer
+                else torch.allclose(result.double(), correct.double(), rtol, atol, equal_nan=True)
+            ):
                 difference = (result.double() - correct.double()).abs().max().item()
                 raise ExecuTorchError(f"{path.name}: output {number} differs from PyTorch's by {difference:.3g}")
     return path

@@ -323,7 +323,10 @@ def _compare(
         reference = tensor.detach().cpu().numpy()
         same_kind = got.shape == reference.shape and got.dtype == reference.dtype
         difference = _largest_difference(got, reference) if got.shape == reference.shape else float("inf")
-        agrees = same_kind and bool(np.allclose(got, reference, rtol, atol, equal_nan=True))
+        exact = reference.dtype.kind in "iub"  # `allclose` converts integers to floats
+        agrees = same_kind and bool(
+            np.array_equal(got, reference) if exact else np.allclose(got, reference, rtol, atol, equal_nan=True)
+        )
         reports.append(OutputReport(info.name, str(got.dtype), got.shape, difference, agrees))
     return reports
 

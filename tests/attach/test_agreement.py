@@ -172,6 +172,13 @@ def test_files_that_differ(program: str, files: Path) -> None:
     assert verify(program, files, "without.onnx", "--reference", "onnx=a.onnx", "--min-map", "0.5").returncode == 0
 
 
+def test_no_object_at_all_is_an_error(program: str, files: Path) -> None:
+    attach(files / "m.onnx", files / "none.onnx", image=ImageSteps(), score_threshold=0.99)
+    done = verify(program, files, "none.onnx", "--reference", "onnx=none.onnx")
+    assert done.returncode == 1
+    assert "nothing was compared: neither the reference nor the model has objects on 2 photo(s)" in done.stderr
+
+
 def annotate(folder: Path, **more: Any) -> Path:
     """Writes the objects of the photos: those that a.onnx finds, one of them a crowd in x.png, and a missed one in
     y.jpg."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnx.parser
 import pytest
 import torch
 from onnx import helper, numpy_helper
@@ -157,6 +158,69 @@ def test_synthetic_integers_are_valid_for_the_model(verify, tmp_path: Path, prog
     code, _, err = verify("m.onnx", "--set", "i=0,1,2,3,4,5,6,7")  # given inputs are not changed
     assert code == FAILED
     assert "the model failed" in err
+
+
+# ---- what is compared ----
+
+
+def parsed(path: Path, graph: str) -> Path:
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 17]> {graph}'), path)
+    return path
+
+
+def test_integers_are_compared_exactly(verify, tmp_path: Path) -> None:
+    """Neighbours that are equal as doubles differ."""
+    parsed(tmp_path / "i64.onnx", "g (int64[2] x) => (int64[2] y) { y = Identity (x) }")
+    np.save(tmp_path / "x.npy", np.array([2**60, 5]))
+    np.savez(tmp_path / "same.npz", y=np.array([2**60, 5]))
+    np.savez(tmp_path / "next.npz", y=np.array([2**60 + 1, 5]))
+    assert verify("i64.onnx", "-i", "x.npy", "--reference", "npz=same.npz")[0] == OK
+    code, out, _ = verify("i64.onnx", "-i", "x.npy", "--reference", "npz=next.npz")
+    assert code == FAILED
+    assert f"1 of 2 elements differ, most at element 0: expected {2**60 + 1}, got {2**60}" in out
+
+
+def test_comparing_nothing_is_an_error(verify, tmp_path: Path) -> None:
+    parsed(tmp_path / "none.onnx", "g (float[0] x) => (float[0] y) { y = Neg (x) }")
+    for options in ([], ["--layers"], ["--json"]):
+        code, _, err = verify("none.onnx", *options)
+        assert code == FAILED
+        assert "nothing was compared: all of 1 tensor(s) are empty" in err
+    np.savez(tmp_path / "other.npz", z=np.zeros(1, np.float32))
+    code, _, err = verify("none.onnx", "--layers", "--reference", "npz=other.npz")
+    assert code == BAD_FILE
+    assert "the reference has no tensor 'y'" in err
+
+
+BRANCHES = """g (bool c, float[2] x, int64 n) => (float[2] y) {
+    a = Neg (x)
+    i = If (c) <then_branch = t () => (float[2] p) { q = Relu (a) p = Neg (q) }, else_branch = e () => (float[2] r) { r = Neg (a) }>
+    l = Loop (n, c, i) <body = b (int64 k, bool on, float[2] s) => (bool o, float[2] u) { o = Identity (on) u = Add (s, a) }>
+    sequence = SequenceConstruct (i, l)
+    y = ConcatFromSequence <axis = 0> (sequence)
+}"""
+
+
+def test_layers_include_if_and_loop(verify, tmp_path: Path) -> None:
+    """Sequences and inner nodes are named as not compared."""
+    parsed(tmp_path / "m.onnx", BRANCHES.replace("(float[2] y)", "(float[4] y)", 1))
+    given = ("--set", "c=1", "--set", "x=-1,2", "--set", "n=2", "--layers")
+    code, out, err = verify("m.onnx", *given)
+    assert code == OK, out + err
+    assert "all of 4 tensor(s)" in out
+    assert "not compared, not numbers: 'sequence' of SequenceConstruct" in out
+    assert "not compared, nodes inside, alone: If (3), Loop (2)" in out
+    correct = {"y": np.float32([-1, 0, 1, -4]), "i": np.float32([-1, 0])}
+    np.savez(tmp_path / "right.npz", **correct)
+    code, out, _ = verify("m.onnx", *given, "--reference", "npz=right.npz", "--json")
+    assert code == OK
+    report = json.loads(out)
+    assert [entry["tensor"] for entry in report["tensors"]] == ["i", "y"]
+    assert "not in the reference: 'a' of Neg, 'l' of Loop" in report["not_compared"][1]
+    np.savez(tmp_path / "wrong.npz", **{**correct, "i": np.float32([-1, 777])})
+    code, out, _ = verify("m.onnx", *given, "--reference", "npz=wrong.npz")
+    assert code == FAILED
+    assert "first difference: If, tensor 'i'" in out
 
 
 class Add(torch.nn.Module):

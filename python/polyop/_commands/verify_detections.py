@@ -46,6 +46,12 @@ def verify_detections(request: dict[str, Any]) -> dict[str, Any]:
         raise CommandError(ExitCode.BAD_FILE, str(error), error.hint) from None
     except AttachError as error:
         raise CommandError(ExitCode.FAILED, str(error), error.hint) from error
+    if not any(photo.expected or photo.found for photo in agreement.photos):
+        raise CommandError(
+            ExitCode.FAILED,
+            f"nothing was compared: neither the reference nor the model has objects on {len(names)} photo(s)",
+            "photos with objects, or a lower score in `polyop attach`",
+        )
     order = sorted(range(len(names)), key=lambda i: -agreement.photos[i].differing)
     worst = [i for i in order[:MAX_WORST] if agreement.photos[i].differing]
     listed = []

@@ -133,8 +133,11 @@ def _difference(got: Sequence[Arrays], expected: Sequence[Arrays]) -> str:
         for name, array in w.items():
             if g[name].shape != array.shape:
                 return f"'{name}' has shape {list(g[name].shape)} in a batch, {list(array.shape)} alone"
-            finite = np.abs(array[np.isfinite(array)]) if array.dtype.kind == "f" else np.abs(array.astype(np.float64))
-            tolerance = _MAX_DIFFERENCE * float(finite.max(initial=0)) if array.dtype.kind == "f" else 0
-            if not np.allclose(g[name], array, rtol=0, atol=tolerance, equal_nan=True):
+            if array.dtype.kind == "f":
+                tolerance = _MAX_DIFFERENCE * float(np.abs(array[np.isfinite(array)]).max(initial=0))
+                agrees = np.allclose(g[name], array, rtol=0, atol=tolerance, equal_nan=True)
+            else:  # exactly: `allclose` converts integers to floats
+                agrees = np.array_equal(g[name], array)
+            if not agrees:
                 return f"'{name}' differs between a batch and single samples"
     return ""
