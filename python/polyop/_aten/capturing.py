@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
-from unittest import mock
 
 import torch
 from torch import Tensor
@@ -22,6 +21,7 @@ from torch.overrides import TorchFunctionMode
 from polyop._aten import packed
 from polyop._aten.ctc import ctc_loss
 from polyop._aten.linalg import geqrf, lstsq
+from polyop._aten.patches import replaced
 from polyop._aten.quantized import fake_quantize, grouped_mm
 from polyop._aten.statistics import histogram, histogram_count, histogramdd, histogramdd_bin_edges
 
@@ -202,16 +202,17 @@ def known_buffers(model: torch.nn.Module) -> Iterator[None]:
     a program, but does not take buffers for them.
     """
     known = {id(buffer) for buffer in model.buffers() if buffer.numel() <= _MAX_KNOWN}
-    convert = FakeTensorMode.from_tensor
 
-    def from_tensor(mode: FakeTensorMode, tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
+    def from_tensor(
+        convert: Callable[..., Any], mode: FakeTensorMode, tensor: Tensor, *args: Any, **kwargs: Any
+    ) -> Any:  # fmt: skip
         fake = convert(mode, tensor, *args, **kwargs)
         if id(tensor) in known and fake.constant is None:
             fake.constant = tensor.detach().clone()  # the program may write to it
             mode.fake_tensor_converter.add_constant_storage_mapping(fake)
         return fake
 
-    with mock.patch.object(FakeTensorMode, "from_tensor", from_tensor):
+    with replaced({"torch._subclasses.fake_tensor:FakeTensorMode.from_tensor": from_tensor}):
         yield
 
 
@@ -221,9 +222,10 @@ def sizes_above_one(note: Callable[[], None]) -> Iterator[None]:
     or more, if that is the same for all of them. PyTorch does so for the conditions in its own functions, and stops at
     others. Calls `note` then.
     """
-    evaluate = ShapeEnv.evaluate_expr
 
-    def evaluate_expr(env: ShapeEnv, condition: Any, *args: Any, **kwargs: Any) -> Any:
+    def evaluate_expr(
+        evaluate: Callable[..., Any], env: ShapeEnv, condition: Any, *args: Any, **kwargs: Any
+    ) -> Any:  # fmt: skip
         try:
             return evaluate(env, condition, *args, **kwargs)
         except GuardOnDataDependentSymNode:
@@ -234,5 +236,5 @@ def sizes_above_one(note: Callable[[], None]) -> Iterator[None]:
         note()
         return assumed
 
-    with mock.patch.object(ShapeEnv, "evaluate_expr", evaluate_expr):
+    with replaced({"torch.fx.experimental.symbolic_shapes:ShapeEnv.evaluate_expr": evaluate_expr}):
         yield

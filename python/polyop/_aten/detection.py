@@ -1,20 +1,20 @@
 """torchvision's functions of detectors that stop an export while PyTorch captures the program.
 
-They depend in Python on the number of boxes, which is only known when the model runs. During the capture their code is
-replaced, so that every reference to them calls the functions below. Results are the same.
+They depend in Python on the number of boxes, which is only known when the model runs. During the capture every
+reference to them calls the functions below. Results are the same.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from types import FunctionType
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch._higher_order_ops.scan import scan_op
+
+from polyop._aten.patches import replaced
 
 _CUBIC = -0.75  # of PyTorch's bicubic interpolation
 
@@ -118,55 +118,19 @@ def _cubic_weights(extent: Tensor, size: int) -> Tensor:
     return result
 
 
-# ---- the code that torchvision's functions get ---------------------------------------------------------------------
-# It has the parameters of torchvision's functions and runs among the globals of their modules.
-
-
-def _batched_nms(boxes: Any, scores: Any, idxs: Any, iou_threshold: Any) -> Any:
-    from polyop._aten import detection
-
-    return detection.batched_nms(boxes, scores, idxs, iou_threshold)
-
-
-def _multiscale_roi_align(
-    x_filtered: Any, boxes: Any, output_size: Any, sampling_ratio: Any, scales: Any, mapper: Any
-) -> Any:
-    from polyop._aten import detection
-
-    return detection.multiscale_roi_align(x_filtered, boxes, output_size, sampling_ratio, scales, mapper)
-
-
-def _paste_masks_in_image(masks: Any, boxes: Any, img_shape: Any, padding: Any) -> Any:
-    from polyop._aten import detection
-
-    return detection.paste_masks_in_image(masks, boxes, img_shape, padding)
-
-
-def _heatmaps_to_keypoints(maps: Any, rois: Any) -> Any:
-    from polyop._aten import detection
-
-    return detection.heatmaps_to_keypoints(maps, rois)
-
-
-_CODE: tuple[tuple[str, str, Any], ...] = (
-    ("torchvision.ops.boxes", "batched_nms", _batched_nms),
-    ("torchvision.ops.poolers", "_multiscale_roi_align", _multiscale_roi_align),
-    ("torchvision.models.detection.roi_heads", "paste_masks_in_image", _paste_masks_in_image),
-    ("torchvision.models.detection.roi_heads", "heatmaps_to_keypoints", _heatmaps_to_keypoints),
-)
+def _ours(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a function that is called with torchvision's before the arguments."""
+    return lambda of_torchvision, *args, **given: function(*args, **given)
 
 
 @contextmanager
 def detectors_without_counts() -> Iterator[None]:
-    """In a `with` block, the functions of the modules that are imported have the code above."""
-    own = []
-    try:
-        for module, name, replacement in _CODE:
-            function = getattr(sys.modules.get(module), name, None)
-            if isinstance(function, FunctionType):
-                own.append((function, function.__code__))
-                function.__code__ = replacement.__code__
+    """In a `with` block, torchvision's functions are those above."""
+    functions: dict[str, Callable[..., Any]] = {
+        "torchvision.ops.boxes:batched_nms": batched_nms,
+        "torchvision.ops.poolers:_multiscale_roi_align": multiscale_roi_align,
+        "torchvision.models.detection.roi_heads:paste_masks_in_image": paste_masks_in_image,
+        "torchvision.models.detection.roi_heads:heatmaps_to_keypoints": heatmaps_to_keypoints,
+    }
+    with replaced({name: _ours(function) for name, function in functions.items()}):
         yield
-    finally:
-        for function, code in own:
-            function.__code__ = code

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from polyop._aten.elementary import is_negative, power_of_two, split
+from polyop._aten.patches import replaced
 from polyop._aten.table import decomposes
 
 
@@ -158,17 +158,20 @@ def fixed_switches(model: torch.nn.Module) -> Iterator[None]:
     This is for those whose observer is disabled: another one changes its scale with each call.
     """
     kind: Any = getattr(sys.modules.get("torch.ao.quantization.fake_quantize"), "FakeQuantize", None)
-    fixed: list[Any] = []
     modules: Iterable[Any] = model.modules() if kind is not None else ()
-    for module in modules:
-        if type(module) is kind and module.observer_enabled[0] == 0:
-            module.__dict__["forward"] = partial(_fixed, module, bool(module.fake_quant_enabled[0] == 1))
-            fixed.append(module)
-    try:
+    quantizes = {
+        id(module): bool(module.fake_quant_enabled[0] == 1)
+        for module in modules
+        if type(module) is kind and module.observer_enabled[0] == 0
+    }
+
+    def forward(original: Callable[..., Tensor], module: Any, input: Tensor) -> Tensor:
+        if id(module) not in quantizes:
+            return original(module, input)
+        return _fixed(module, quantizes[id(module)], input)
+
+    with replaced({"torch.ao.quantization.fake_quantize:FakeQuantize.forward": forward}):
         yield
-    finally:
-        for module in fixed:
-            del module.__dict__["forward"]
 
 
 def _fixed(module: Any, quantizes: bool, input: Tensor) -> Tensor:

@@ -159,6 +159,8 @@ def _text(report: dict[str, Any], titles: dict[str, str]) -> str:
     if report["packages"]:
         rows = [(name, record["version"] or "-", _package_state(record)) for name, record in report["packages"].items()]
         parts.append("Packages that polyop can replace\n" + terminal.table(("module", "version", "state"), rows))
+    if lacks := report["runtimes"].get("torch", {}).get("lacks"):
+        parts.append("Functions that polyop.export replaces, and this PyTorch does not have\n" + "\n".join(lacks))
     problems = [
         *_missing_libraries(report["runtimes"], titles),
         *(

@@ -86,7 +86,8 @@ def probe(names: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Returns the state of runtimes ("runtime:torch") and of packages (keys of REPLACEMENTS), in other processes.
 
     "state" is "loads", "fails", "missing" (not installed), "old", or "no library" (of polyop for this runtime); "error"
-    has the message of the import, "cause" the reason, "version" that of the runtime or package.
+    has the message of the import, "cause" the reason, "version" that of the runtime or package. "lacks" of torch has
+    the functions that exports need and that this PyTorch does not have.
     """
     found: dict[str, dict[str, Any]] = {}
     left = list(names)
@@ -132,6 +133,10 @@ def _runtime(name: str) -> dict[str, Any]:
         runtime.check()
     except Exception as error:
         record.update(state="fails", error=one_line(error), cause=cause(module, one_line(error)))
+    if name == "torch" and record["state"] == "loads":
+        from polyop._aten.patches import missing
+
+        record["lacks"] = missing()
     return record
 
 

@@ -10,14 +10,14 @@ The detector's own code is traced as it runs in PyTorch. The trace fixes the siz
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import torch
 from torch import Tensor, nn
 
+from polyop._aten.patches import replaced
 from polyop.exporting import Exported, ExportError
 from polyop.exporting import export as export_checked
 
@@ -63,53 +63,43 @@ def tensors(part: Any) -> Iterator[Tensor]:
             yield from tensors(one)
 
 
-def _split_unless_single(split: Callable[..., tuple[Tensor, ...]]) -> Callable[..., tuple[Tensor, ...]]:
-    """Returns a `split` that does nothing for one part: mmdet splits results by the number of boxes per image, which a
-    trace would fix."""
-
-    def of(self: Tensor, sizes: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-        return (self,) if isinstance(sizes, list | tuple) and len(sizes) == 1 else split(self, sizes, dim)
-
-    return of
+def _split(split: Callable[..., Any], tensor: Tensor, sizes: int | Sequence[int], dim: int = 0) -> Any:
+    """Does nothing for one part: mmdet splits results by the number of boxes per image, which a trace would fix."""
+    return (tensor,) if isinstance(sizes, list | tuple) and len(sizes) == 1 else split(tensor, sizes, dim)
 
 
-def _pool_all_levels(plain: Callable[..., Tensor]) -> Callable[..., Tensor]:
+def _pool_all_levels(
+    plain: Callable[..., Tensor], extractor: Any, feats: Sequence[Tensor], rois: Tensor,
+    roi_scale_factor: float | None = None,
+) -> Tensor:  # fmt: skip
     """Pools all levels with one operator: mmdet skips levels without boxes, which a trace would fix."""
-
-    def forward(self: Any, feats: Sequence[Tensor], rois: Tensor, roi_scale_factor: float | None = None) -> Tensor:
-        layers = self.roi_layers
-        first = layers[0]
-        if len(feats) == 1:
-            return plain(self, feats, rois, roi_scale_factor)
-        if {type(layer).__name__ for layer in layers} != {"RoIAlign"}:
-            raise NotImplementedError(
-                f"expected RoIAlign layers, got {type(first).__name__}: its trace would fix the levels that have boxes"
-            )
-        height, width = first.output_size
-        return torch.ops.polyop.multi_level_roi_align(
-            rois.type_as(feats[0]), list(feats[: len(layers)]), output_height=height, output_width=width,
-            sampling_ratio=first.sampling_ratio, pool_mode=first.pool_mode, aligned=int(first.aligned),
-            roi_scale_factor=roi_scale_factor or 0.0, finest_scale=self.finest_scale,
-            featmap_strides=[1 / layer.spatial_scale for layer in layers],
-        )  # fmt: skip
-
-    return forward
+    layers = extractor.roi_layers
+    first = layers[0]
+    if len(feats) == 1:
+        return plain(extractor, feats, rois, roi_scale_factor)
+    if {type(layer).__name__ for layer in layers} != {"RoIAlign"}:
+        raise NotImplementedError(
+            f"expected RoIAlign layers, got {type(first).__name__}: its trace would fix the levels that have boxes"
+        )
+    height, width = first.output_size
+    return torch.ops.polyop.multi_level_roi_align(
+        rois.type_as(feats[0]), list(feats[: len(layers)]), output_height=height, output_width=width,
+        sampling_ratio=first.sampling_ratio, pool_mode=first.pool_mode, aligned=int(first.aligned),
+        roi_scale_factor=roi_scale_factor or 0.0, finest_scale=extractor.finest_scale,
+        featmap_strides=[1 / layer.spatial_scale for layer in layers],
+    )  # fmt: skip
 
 
-def _filter_always(plain: Callable[..., Any]) -> Callable[..., Any]:
+def _filter_always(plain: Callable[..., Any], head: Any, results: Any, cfg: Any, *args: Any, **given: Any) -> Any:
     """Always filters small boxes: mmdet only does so if there are some, which a trace would fix."""
+    from mmdet.structures.bbox import get_box_wh
 
-    def post_process(self: Any, results: Any, cfg: Any, *args: Any, **given: Any) -> Any:
-        from mmdet.structures.bbox import get_box_wh
-
-        min_size = cfg.get("min_bbox_size", -1)
-        if min_size >= 0:
-            width, height = get_box_wh(results.bboxes)
-            results = results[(width > min_size) & (height > min_size)]
-            cfg = type(cfg)({**cfg, "min_bbox_size": -1})
-        return plain(self, results, cfg, *args, **given)
-
-    return post_process
+    min_size = cfg.get("min_bbox_size", -1)
+    if min_size >= 0:
+        width, height = get_box_wh(results.bboxes)
+        results = results[(width > min_size) & (height > min_size)]
+        cfg = type(cfg)({**cfg, "min_bbox_size": -1})
+    return plain(head, results, cfg, *args, **given)
 
 
 @contextmanager
@@ -119,20 +109,16 @@ def exporting() -> Iterator[None]:
     mmdet also tests whether it is exported, and then calls functions of its version 2 only: the test returns False
     here.
     """
-    from mmdet.models.dense_heads import RPNHead
-    from mmdet.models.dense_heads.base_dense_head import BaseDenseHead
-    from mmdet.models.roi_heads.roi_extractors import SingleRoIExtractor
+    import mmdet.models  # noqa: F401 (replaced only applies to imported modules)
 
-    changes = [
-        (Tensor, "split", _split_unless_single),
-        (SingleRoIExtractor, "forward", _pool_all_levels),
-        (BaseDenseHead, "_bbox_post_process", _filter_always),
-        (RPNHead, "_bbox_post_process", _filter_always),
-    ]
-    with ExitStack() as stack:
-        stack.enter_context(mock.patch("torch.onnx.is_in_onnx_export", return_value=False))
-        for owner, name, change in changes:
-            stack.enter_context(mock.patch.object(owner, name, change(getattr(owner, name))))
+    changes: dict[str, Callable[..., Any]] = {
+        "torch:Tensor.split": _split,
+        "torch.onnx:is_in_onnx_export": lambda _: False,
+        "mmdet.models.roi_heads.roi_extractors:SingleRoIExtractor.forward": _pool_all_levels,
+        "mmdet.models.dense_heads.base_dense_head:BaseDenseHead._bbox_post_process": _filter_always,
+        "mmdet.models.dense_heads:RPNHead._bbox_post_process": _filter_always,
+    }
+    with replaced(changes):
         yield
 
 

@@ -77,8 +77,8 @@ def of_other_sizes(graph: ir.Graph, given: Mapping[str, np.ndarray], first: Feed
 
 
 def of_size_one(graph: ir.Graph, given: Mapping[str, np.ndarray], runs: Sequence[Feeds]) -> Iterator[Iterator[Feeds]]:
-    """Yields feeds to try for further runs: each dynamic dimension that had the size of another in all runs, or one size
-    in all runs, is 1 in one of them."""
+    """Yields feeds for further runs: each dynamic dimension that had the size of another in all runs, or one size in
+    all runs, is 1 in one of them."""
     like = runs[min(1, len(runs) - 1)]  # the batch is 1 in the first run
     sizes = _dynamic_sizes(graph, like)[0]
     symbols = list(dict.fromkeys([*itertools.chain(*equal_sizes(graph, runs)), *_constant_sizes(graph, runs)]))
