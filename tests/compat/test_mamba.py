@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ import polyop.compat
 from polyop import functional
 from polyop.compat import causal_conv1d, causal_conv1d_cuda, mamba_ssm, selective_scan_cuda
 from polyop.compat.causal_conv1d import cpp_functions
+from polyop.compat.causal_conv1d.causal_conv1d_varlen import causal_conv1d_varlen_states
 from polyop.compat.mamba_ssm.ops.selective_scan_interface import selective_scan_fn, selective_scan_ref
 from polyop.compat.mamba_ssm.ops.triton.ssd_combined import mamba_chunk_scan_combined
 from polyop.compat.transformers import use_polyop
@@ -248,6 +250,63 @@ def test_sequences_and_circular_states() -> None:
         causal_conv1d.causal_conv1d_fn(x, weight, activation="relu")
 
 
+def _compiled_update(x: Tensor, state: Tensor, weight: Tensor, bias: Tensor, **given: Tensor) -> Tensor:
+    out = torch.full_like(x, 9).unsqueeze(2)
+    lengths, indices = given.get("cache_seqlens"), given["conv_state_indices"]
+    causal_conv1d_cuda.causal_conv1d_update(x.unsqueeze(2), state, weight, bias, out, False, lengths, indices)
+    return out.squeeze(2)
+
+
+@pytest.mark.parametrize("update", [causal_conv1d.causal_conv1d_update, _compiled_update])
+@pytest.mark.parametrize("is_ring", [False, True])
+@pytest.mark.parametrize("indices", [[1, -1, 2, -7], [-1, 4, -1, 0], [-1] * 4, [3, 1, 0, 2], []])
+def test_padding_among_the_rows(update: Callable[..., Tensor], is_ring: bool, indices: list[int]) -> None:
+    """A negative index marks a row of the batch that nobody owns: its result is 0, and no state changes for it."""
+    torch.manual_seed(0)
+    x, weight, bias = torch.randn(len(indices), 6), torch.randn(6, 4), torch.randn(6)
+    state = torch.randn(5, 6, 4)
+    x[[row for row, index in enumerate(indices) if index < 0]] = torch.nan
+    expected, expected_state = torch.zeros_like(x), state.clone()
+    lengths = torch.arange(len(indices), dtype=torch.int32) if is_ring else None
+    for row, index in enumerate(indices):
+        if index >= 0:
+            one = expected_state[index : index + 1]  # is updated in place
+            at = None if lengths is None else lengths[row : row + 1]
+            expected[row] = causal_conv1d.causal_conv1d_update(x[row : row + 1], one, weight, bias, cache_seqlens=at)
+    rows = torch.tensor(indices, dtype=torch.int32)
+    out = update(x, state, weight, bias, cache_seqlens=lengths, conv_state_indices=rows)
+    torch.testing.assert_close(out, expected)
+    assert torch.equal(state, expected_state)
+
+
+def test_padding_behind_the_sequences() -> None:
+    torch.manual_seed(0)
+    x, weight, bias = torch.randn(2, 6, 7), torch.randn(6, 4), torch.ones(6)
+    x[1, :, :2] = torch.nan
+    x.requires_grad_()
+    sequences = torch.tensor([[0, 0, 0, 1, 1, -1, -1], [-1, -1, 4, 4, -1, 5, 5]], dtype=torch.int32)
+    parts = ((0, 0, 3), (0, 3, 5), (1, 2, 4), (1, 5, 7))
+    expected = torch.zeros(2, 6, 7)
+    for row, i, j in parts:
+        expected[row, :, i:j] = convolved(x[row : row + 1, :, i:j], weight, bias, None)[0].detach()
+    out = causal_conv1d.causal_conv1d_fn(x, weight, bias, sequences, activation="silu")
+    torch.testing.assert_close(out.detach(), expected)
+    (grad,) = torch.autograd.grad(out.sum(), x)
+    assert not grad.transpose(0, 1)[:, sequences < 0].any()
+    with torch.no_grad():
+        assert torch.equal(cpp_functions.causal_conv1d_fwd_function(x, weight, bias, sequences, None, None, True), out)
+
+
+def test_states_of_sequences_in_one_tensor() -> None:
+    x, ends = torch.randn(11, 3), torch.tensor([0, 5, 6, 6, 11], dtype=torch.int32)
+    states = causal_conv1d_varlen_states(x, ends, 4)
+    assert states.shape == (4, 3, 4)
+    for state, (begin, end) in zip(states, itertools.pairwise(ends.tolist()), strict=True):
+        own = x[max(begin, end - 4) : end].T
+        assert torch.equal(state, pad(own, (4 - own.shape[1], 0)))
+    assert torch.equal(causal_conv1d_varlen_states(x[:0], ends[:2] * 0, 2), torch.zeros(1, 3, 2))
+
+
 def test_both_interfaces_of_the_compiled_convolution() -> None:
     torch.manual_seed(0)
     x, weight, bias, before = torch.randn(2, 6, 20), torch.randn(6, 4), torch.randn(6), torch.randn(2, 6, 3)
@@ -375,11 +434,13 @@ def _installed() -> Iterator[None]:
 @pytest.mark.usefixtures("_installed")
 def test_names_of_the_packages() -> None:
     polyop.compat.install("mamba_ssm", "causal_conv1d", "selective_scan_cuda", "causal_conv1d_cuda")
+    from causal_conv1d import causal_conv1d_varlen
     from causal_conv1d.causal_conv1d_interface import causal_conv1d_fn
     from mamba_ssm.ops.selective_scan_interface import mamba_inner_fn
     from mamba_ssm.ops.triton.selective_state_update import selective_state_update
 
     assert causal_conv1d_fn is causal_conv1d.causal_conv1d_fn
+    assert causal_conv1d_varlen.causal_conv1d_varlen_states is causal_conv1d_varlen_states
     assert mamba_inner_fn is mamba_ssm.mamba_inner_fn
     assert selective_state_update is mamba_ssm.selective_state_update
 

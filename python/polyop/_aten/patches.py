@@ -1,8 +1,8 @@
 """Functions of PyTorch and other packages that exports replace.
 
 A replacement by `replaced` applies to the thread, or the task, that is in its `with` block; others call the function as
-before. Blocks may be nested, and several threads may be in one: the first replaces the function by one that chooses, the
-last restores it.
+before. Blocks may be nested, and several threads may be in one: the first replaces the function by one that chooses,
+the last restores it.
 """
 
 from __future__ import annotations
