@@ -21,9 +21,10 @@ from torch.nn import functional as F
 import polyop
 from polyop._aten import TRANSLATIONS, overload
 from polyop._aten.special import STANDARD
+from tests.support.exported_calls import check, exported, session_of
 from tests.support.faster_export import keep_registries
 from tests.support.processes import environment
-from tests.support.pytorch_cases import Call, tensors_of
+from tests.support.pytorch_cases import Call
 from tests.support.pytorch_export import outcome
 
 INF, NAN = float("inf"), float("nan")
@@ -39,31 +40,8 @@ def _random(*shape: int) -> torch.Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(0))
 
 
-def _session(program: Any) -> ort.InferenceSession:
-    assert program is not None
-    options = ort.SessionOptions()
-    options.log_severity_level = 3
-    options.register_custom_ops_library(polyop.get_onnxruntime_op_path())
-    return ort.InferenceSession(program.model_proto.SerializeToString(), options)
-
-
 def _exported(call: Callable[..., Any], *args: torch.Tensor) -> list[np.ndarray]:
-    model = Call(call, (args, {}))
-    with torch.no_grad():
-        program = torch.onnx.export(model, args, dynamo=True, verbose=False)
-    session = _session(program)
-    given = dict(zip((i.name for i in program.model.graph.inputs), (a.numpy() for a in args), strict=True))
-    return session.run(None, {i.name: given[i.name] for i in session.get_inputs()})
-
-
-def _check(call: Callable[..., Any], *args: torch.Tensor, rtol: float = 1e-5, atol: float = 1e-6) -> None:
-    expected = list(tensors_of(call(*args)))
-    got = _exported(call, *args)
-    assert len(got) == len(expected)
-    for value, tensor in zip(got, expected, strict=True):
-        assert value.dtype == tensor.numpy().dtype
-        assert value.shape == tuple(tensor.shape)
-        np.testing.assert_allclose(value, tensor.numpy(), rtol, atol)
+    return exported(call, *args)(*args)
 
 
 # PyTorch's exporter alone writes these with wrong numbers, or with another shape.
@@ -107,7 +85,7 @@ CORRECTED: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
 @pytest.mark.parametrize("name", CORRECTED)
 def test_corrected(name: str) -> None:
     call, args = CORRECTED[name]
-    _check(call, *args)
+    check(call, *args)
 
 
 # Edge cases of new translations.
@@ -290,7 +268,7 @@ EDGES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
 @pytest.mark.parametrize("name", EDGES)
 def test_edges(name: str) -> None:
     call, args = EDGES[name]
-    _check(call, *args, rtol=1e-4, atol=1e-5)
+    check(call, *args, rtol=1e-4, atol=1e-5)
 
 
 def _complex(x: torch.Tensor) -> torch.Tensor:
@@ -339,7 +317,7 @@ TRANSFORMS: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
 @pytest.mark.parametrize("name", TRANSFORMS)
 def test_fourier_transforms(name: str) -> None:
     call, args = TRANSFORMS[name]
-    _check(call, *args, rtol=1e-5, atol=2e-5 if args[0].dtype == torch.float32 else 1e-12)
+    check(call, *args, rtol=1e-5, atol=2e-5 if args[0].dtype == torch.float32 else 1e-12)
 
 
 COMPLEX: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
@@ -391,7 +369,7 @@ def test_complex_numbers(name: str) -> None:
         results = [result] if isinstance(result, torch.Tensor) else result
         return [torch.view_as_real(x.resolve_conj()) if x.is_complex() else x for x in results]
 
-    _check(in_pairs, *args, rtol=1e-4, atol=1e-4)
+    check(in_pairs, *args, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("length", [16, 13])
@@ -403,7 +381,7 @@ def test_inverse_transform_of_any_length(length: int) -> None:
     program = torch.onnx.export(
         model, (_random(2, 8, 16),), dynamo=True, verbose=False, dynamic_shapes=(({0: auto, 1: auto, 2: auto},),)
     )
-    session = _session(program)
+    session = session_of(program)
     x = _random(3, 8, length)
     result = session.run(None, {session.get_inputs()[0].name: x.numpy()})[0]
     np.testing.assert_allclose(result, model(x).numpy(), rtol=1e-3, atol=1e-3)
@@ -566,7 +544,7 @@ def test_hash_tensor(x: torch.Tensor) -> None:
 def _session_of_dynamic_sizes(call: Callable[..., Any], x: torch.Tensor) -> ort.InferenceSession:
     sizes = dict.fromkeys(range(x.dim()), torch.export.Dim.AUTO)
     program = torch.onnx.export(Call(call, ((x,), {})), (x,), dynamo=True, verbose=False, dynamic_shapes=((sizes,),))
-    return _session(program)
+    return session_of(program)
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 6, 7), (3, 6, 7)], ids=str)

@@ -3,24 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
-from polyop._aten.table import decomposes
+from polyop._aten.table import WRONG, decomposes
 
 aten = torch.ops.aten
+_is_inner: ContextVar[bool] = ContextVar("polyop.is_inner_attention", default=False)
 
 
-@decomposes("aten::scaled_dot_product_attention", when="other than four dimensions")
+@decomposes("aten::scaled_dot_product_attention", without=WRONG, when="a mask, or other than four dimensions")
 def scaled_dot_product_attention(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
     is_causal: bool = False, *, scale: float | None = None, enable_gqa: bool = False,
 ) -> Any:  # fmt: skip
-    rank = query.dim()
-    if rank == 4:
-        return NotImplemented
+    if query.dim() == 4:
+        if attn_mask is None or _is_inner.get():
+            return NotImplemented
+        # The exporter's form gives a query that may attend to nothing the mean of all values, or NaN.
+        kept = attn_mask if attn_mask.dtype == torch.bool else attn_mask != -torch.inf
+        token = _is_inner.set(True)
+        try:
+            result = aten.scaled_dot_product_attention(
+                query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
+            )
+        finally:
+            _is_inner.reset(token)
+        return torch.where(kept.any(-1, keepdim=True), result, torch.zeros_like(result))
     four = [_in_four(tensor) for tensor in (query, key, value)]
     if attn_mask is not None and attn_mask.dim() > 2:
         attn_mask = _in_four(attn_mask.expand([*query.shape[:-1], key.shape[-2]]))
@@ -35,6 +48,40 @@ def _in_four(tensor: Tensor) -> Tensor:
     if tensor.dim() > 4:
         return tensor.flatten(0, -4)
     return tensor.unsqueeze(-3) if tensor.dim() == 3 else tensor.reshape([1, 1, *tensor.shape])
+
+
+def encode(
+    encoder: torch.nn.TransformerEncoder, src: Tensor, mask: Tensor | None = None,
+    src_key_padding_mask: Tensor | None = None, is_causal: bool | None = None,
+) -> Tensor:  # fmt: skip
+    """Computes an encoder without masked tokens, as PyTorch does in inference: they are zeros before the last norm.
+
+    With `mask_check`, PyTorch does so if all masked tokens are at the end. Returns NotImplemented for the calls that
+    keep them: a branch of the program.
+    """
+    first = encoder.layers[0]
+    if (
+        src_key_padding_mask is None
+        or mask is not None
+        or src.dim() != 3
+        or first.training
+        or not getattr(encoder, "use_nested_tensor", False)
+        or not torch.backends.mha.get_fastpath_enabled()
+        or torch.is_autocast_enabled()
+    ):
+        return NotImplemented
+    padding = functional._canonical_mask(
+        mask=src_key_padding_mask, mask_name="src_key_padding_mask", other_type=None, other_name="mask",
+        target_type=src.dtype,
+    )  # fmt: skip
+    output = src
+    for layer in encoder.layers:
+        output = layer(output, src_mask=None, is_causal=False, src_key_padding_mask=padding)
+    kept = padding == 0
+    if getattr(encoder, "mask_check", True):
+        kept = kept | (~kept[:, :-1] & kept[:, 1:]).any()
+    output = torch.where(kept.unsqueeze(-1), output, torch.zeros_like(output))
+    return output if encoder.norm is None else encoder.norm(output)
 
 
 def flex_attention(
