@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from polyop.compat import _names
+
 _FAILURES = (ImportError, OSError, RuntimeError, AttributeError)  # of extensions that were built for another PyTorch
 
 
@@ -27,6 +29,10 @@ class Replacement:
     """Called in addition to registering the module."""
     check: Callable[[], str | None] | None = None
     """Called instead of importing the module; `failure` returns its result."""
+    version: str | None = None
+    """The version that importlib.metadata and pkg_resources report then, for packages whose code asks for it."""
+    is_anywhere: bool = False
+    """True for a compiled part that several packages have under this name: it also replaces theirs, `from . import`."""
 
     @property
     def package(self) -> str | None:
@@ -66,6 +72,10 @@ class Replacement:
             sys.modules[f"{self.name}.{part}"] = importlib.import_module(f"{self.module}.{part}")
         if self.also is not None:
             self.also()
+        if self.version is not None:
+            _names.announce_version(self.name, self.version)
+        if self.is_anywhere:
+            _names.answer_in_any_package(self.name, self.module)
         parent = sys.modules.get(self.package or "")
         if parent is not None:
             setattr(parent, self.name.rpartition(".")[2], sys.modules[self.name])
@@ -89,10 +99,16 @@ def _install_mmcv() -> None:
     mmcv_ext.install(replace=True)
 
 
-def _watch_pcdet() -> None:
-    from polyop.compat import pcdet
+def _allocate_on_cpu() -> None:
+    from polyop.compat import _on_cpu
 
-    pcdet.watch()
+    _on_cpu.watch()
+
+
+def _install_mamba() -> None:
+    from polyop.compat import mamba_ssm
+
+    mamba_ssm.install()
 
 
 _PCDET = {
@@ -117,25 +133,35 @@ REPLACEMENTS = {
             "torch_cluster", "polyop.compat.torch_cluster",
             ("fps", "graclus", "grid", "knn", "nearest", "radius", "rw", "sampler", "testing"),
         ),
+        Replacement("pyg_lib", "polyop.compat.pyg_lib", ("library", "ops", "sampler")),
+        Replacement("torch_sparse", "polyop.compat.torch_sparse"),
         Replacement(
             "torchvision._C", "polyop.compat.torchvision", install=_install_torchvision, check=_torchvision_failure
         ),
         Replacement("MultiScaleDeformableAttention", _ATTENTION),
         Replacement("groundingdino._C", _ATTENTION),
+        Replacement("DCNv3", "polyop.compat.dcnv3", version="1.1"),
+        Replacement("DCNv4", "polyop.compat.dcnv4", ("ext", "functions", "modules"), version="1.0.0.post2"),
         Replacement("pointnet2_ops._ext", "polyop.compat.pointnet2_ext"),
+        Replacement("pointnet2_cuda", "polyop.compat.pointnet2_cuda", also=_allocate_on_cpu),
+        Replacement("pointops", "polyop.compat.pointops"),
+        Replacement("pointops_cuda", "polyop.compat.pointops_cuda", also=_allocate_on_cpu),
+        Replacement("knn_cuda", "polyop.compat.knn_cuda"),
+        Replacement("chamfer", "polyop.compat.chamfer"),
+        Replacement("chamferdist", "polyop.compat.chamferdist"),
+        Replacement("bev_pool_v2_ext", "polyop.compat.bev_pool_v2_ext", is_anywhere=True),
+        Replacement("adet._C", "polyop.compat.adet_ext"),
         Replacement("detectron2._C", "polyop.compat.detectron2_ext"),
         Replacement("spatial_correlation_sampler", "polyop.compat.spatial_correlation_sampler"),
         Replacement("selective_scan_cuda", "polyop.compat.selective_scan_cuda"),
-        Replacement("causal_conv1d_cuda", "polyop.compat.causal_conv1d_cuda"),
-        Replacement("causal_conv1d", "polyop.compat.causal_conv1d", ("causal_conv1d_interface", "cpp_functions")),
-        Replacement(
-            "mamba_ssm", "polyop.compat.mamba_ssm",
-            (
-                "ops", "ops.selective_scan_interface", "ops.triton", "ops.triton.selective_state_update",
-                "ops.triton.ssd_combined",
-            ),
+        *(
+            Replacement(f"selective_scan_cuda_{mode}", "polyop.compat.selective_scan_cuda_core")
+            for mode in ("core", "oflex", "nrow")
         ),
-        Replacement("natten", "polyop.compat.natten", ("functional", "modules")),
+        Replacement("causal_conv1d_cuda", "polyop.compat.causal_conv1d_cuda"),
+        Replacement("causal_conv1d", "polyop.compat.causal_conv1d", ("causal_conv1d_interface", "causal_conv1d_varlen", "cpp_functions")),
+        Replacement("mamba_ssm", "polyop.compat.mamba_ssm", install=_install_mamba),
+        Replacement("natten", "polyop.compat.natten", ("context", "functional", "modules")),
         Replacement("mmcv._ext", "polyop.compat.mmcv_ext", install=_install_mmcv),
         Replacement("alt_cuda_corr", "polyop.compat.alt_cuda_corr"),
         Replacement("corr_sampler", "polyop.compat.corr_sampler"),
@@ -147,7 +173,7 @@ REPLACEMENTS = {
         ),
         Replacement("cumm", "polyop.compat.cumm", ("tensorview",)),
         *(
-            Replacement(f"pcdet.ops.{name}", f"polyop.compat.pcdet.{module}", also=_watch_pcdet)
+            Replacement(f"pcdet.ops.{name}", f"polyop.compat.pcdet.{module}", also=_allocate_on_cpu)
             for name, module in _PCDET.items()
         ),
     )

@@ -8,9 +8,17 @@ from torch.nn.functional import silu
 
 from polyop.compat.mamba_ssm.ops.selective_scan_interface import scan
 
-__all__ = ["bwd", "fwd"]
+__all__ = ["bwd", "fwd", "states_of"]
 
 _STEPS = 2048  # between the states that `fwd` returns
+
+
+def states_of(last: Tensor, length: int) -> Tensor:
+    """Returns the states between the parts of a sequence, [N, dim, parts, 2 * S]. They have only the last state
+    [N, dim, S], at [:, :, -1, 1::2], as its callers read it."""
+    states = last.new_zeros(*last.shape[:2], max(1, -(-length // _STEPS)), 2 * last.shape[2])
+    states[:, :, -1, 1::2] = last
+    return states
 
 
 def fwd(
@@ -24,15 +32,10 @@ def fwd(
     delta_bias: Tensor | None,
     delta_softplus: bool,
 ) -> list[Tensor]:
-    """Returns the output without the gate, states, and the output if there is a gate.
-
-    `states` [N, dim, parts, 2 * S] has only the last state, at [:, :, -1, 1::2], as its callers read it.
-    """
+    """Returns the output without the gate, `states_of` the sequence, and the output if there is a gate."""
     with torch.no_grad():
         out, last = scan(u, delta, A, B, C, D, None, delta_bias, delta_softplus)
-        batch, dim, length = u.shape
-        states = A.new_zeros(batch, dim, max(1, -(-length // _STEPS)), 2 * A.shape[1])
-        states[:, :, -1, 1::2] = last
+        states = states_of(last, u.shape[2])
         return [out, states] if z is None else [out, states, out * silu(z)]
 
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Sequence
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
@@ -18,6 +16,7 @@ import torch
 from torch import Tensor
 
 from polyop._torch.overrides import nms_threshold
+from polyop.compat._after_import import after_import
 
 __all__ = ["failure", "install"]
 
@@ -246,23 +245,9 @@ def _has_ops() -> bool:
     return True
 
 
-class _Watcher(MetaPathFinder):
+def _tell(module: ModuleType) -> None:
     """Tells torchvision.extension, right after its execution, that there are operators."""
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        spec = PathFinder.find_spec(fullname, path, target) if fullname == "torchvision.extension" else None
-        if spec is None or spec.loader is None:
-            return None
-        execute = spec.loader.exec_module
-
-        def exec_module(module: ModuleType) -> None:
-            execute(module)
-            module._has_ops = _has_ops  # type: ignore[attr-defined]
-
-        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
-        return spec
+    module._has_ops = _has_ops  # type: ignore[attr-defined]
 
 
 def install() -> None:
@@ -281,4 +266,4 @@ def install() -> None:
         else:
             library.impl(name, globals()[f"_{name.lstrip('_')}"], "CPU")
     _library = library
-    sys.meta_path.insert(0, _Watcher())
+    after_import({"torchvision.extension": _tell})

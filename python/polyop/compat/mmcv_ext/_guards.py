@@ -9,8 +9,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
@@ -18,6 +16,7 @@ import torch
 from torch import Tensor
 
 from polyop import functional
+from polyop.compat._after_import import after_import
 from polyop.compat.mmcv_ext import features
 from polyop.compat.mmcv_ext._exported import EXPORTED
 
@@ -119,28 +118,9 @@ _CHANGES: dict[str, Callable[[ModuleType], None]] = {
 }
 
 
-class _Watcher(MetaPathFinder):
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        change = _CHANGES.get(fullname)
-        spec = PathFinder.find_spec(fullname, path, target) if change else None
-        if change is None or spec is None or spec.loader is None:
-            return None
-        execute = spec.loader.exec_module
-
-        def exec_module(module: ModuleType) -> None:
-            execute(module)
-            change(module)
-
-        spec.loader.exec_module = exec_module
-        return spec
-
-
 def watch() -> None:
     """Patches the modules that are imported already, and those that are imported later."""
-    if not any(isinstance(finder, _Watcher) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Watcher())
+    after_import(_CHANGES)
     taken = vars(sys.modules.get("mmcv.ops", ModuleType("mmcv.ops")))
     for name in set(_CHANGES) & set(sys.modules):
         before = dict(vars(sys.modules[name]))

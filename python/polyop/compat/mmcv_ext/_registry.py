@@ -12,7 +12,7 @@ from torch import Tensor
 
 from polyop._torch.gradients import RULES
 
-__all__ = ["FUNCTIONS", "Provided", "gradients", "gradients_of", "provides"]
+__all__ = ["FUNCTIONS", "Provided", "gradients", "gradients_of", "provides", "result_of"]
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,14 @@ def provides(*operators: str) -> Callable[..., Callable[..., Any]]:
         return call
 
     return register
+
+
+def result_of(operator: str, *inputs: Tensor, **attributes: Any) -> Tensor:
+    """Returns the output of an operator, and for f64, which kernels lack, that of its formula."""
+    if inputs[0].dtype != torch.float64:
+        return getattr(torch.ops.polyop, operator)(*inputs, **attributes)
+    rule = RULES[f"polyop::{operator}"]
+    return rule.formula(*inputs, **rule.operator.values(attributes))
 
 
 def gradients_of(

@@ -1,9 +1,10 @@
-"""Neighborhood attention as layers."""
+"""Neighborhood attention as layers, with the arguments of natten 0.14 to 0.21."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor, nn
 
 from polyop.compat.natten import functional
@@ -18,27 +19,64 @@ class _NeighborhoodAttention(nn.Module):
 
     def __init__(
         self,
-        embed_dim: int,
-        num_heads: int,
-        kernel_size: int | Sequence[int],
+        embed_dim: int | None = None,
+        num_heads: int = 1,
+        kernel_size: int | Sequence[int] = 7,
         stride: int | Sequence[int] = 1,
-        dilation: int | Sequence[int] = 1,
+        dilation: int | Sequence[int] | None = 1,
         is_causal: bool | Sequence[bool] = False,
         qkv_bias: bool = True,
         qk_scale: float | None = None,
         proj_drop: float = 0.0,
+        *,
+        dim: int | None = None,
+        rel_pos_bias: bool = False,
+        bias: bool | None = None,
+        attn_drop: float = 0.0,
+        use_experimental_ops: bool = False,
     ) -> None:
+        """Up to 0.17, embed_dim was `dim`, and there were `rel_pos_bias` and `attn_drop`; up to 0.15, rel_pos_bias was
+        `bias`, True by default. `use_experimental_ops` has no effect."""
         super().__init__()
+        del use_experimental_ops
+        width = dim if embed_dim is None else embed_dim
+        if width is None or (dim is not None and dim != width) or width % num_heads:
+            raise ValueError(
+                f"NeighborhoodAttention{self.axes}D: embed_dim: expected a multiple of num_heads = {num_heads}, got {width}"
+            )
         self.num_heads, self.scale = num_heads, qk_scale
-        self.arguments = (kernel_size, stride, dilation, is_causal)
-        self.qkv = nn.Linear(embed_dim, 3 * embed_dim, bias=qkv_bias)
-        self.proj = nn.Linear(embed_dim, embed_dim)
+        self.arguments = {
+            "kernel_size": kernel_size, "stride": stride, "dilation": dilation, "is_causal": is_causal
+        }  # fmt: skip
+        self.qkv = nn.Linear(width, 3 * width, bias=qkv_bias)
+        self.rpb = None
+        if rel_pos_bias or bias:
+            sizes = kernel_size if isinstance(kernel_size, Sequence) else [kernel_size] * self.axes
+            self.rpb = nn.Parameter(torch.zeros(num_heads, *(2 * size - 1 for size in sizes)))
+            nn.init.trunc_normal_(self.rpb, std=0.02)
+        self.attn_drop = nn.Dropout(attn_drop)
+        self.proj = nn.Linear(width, width)
         self.proj_drop = nn.Dropout(proj_drop)
 
     def forward(self, x: Tensor) -> Tensor:
+        if x.dim() != self.axes + 2:
+            raise ValueError(
+                f"NeighborhoodAttention{self.axes}D: expected {self.axes + 2} dimensions, got {list(x.shape)}"
+            )
         query, key, value = self.qkv(x).unflatten(-1, (3, self.num_heads, -1)).unbind(-3)
-        attend = getattr(functional, f"na{self.axes}d")
-        return self.proj_drop(self.proj(attend(query, key, value, *self.arguments, scale=self.scale).flatten(-2)))
+        if self.training and self.attn_drop.p > 0:
+            result = self._with_dropout(query, key, value)
+        else:
+            attend = getattr(functional, f"na{self.axes}d")
+            result = attend(query, key, value, **self.arguments, scale=self.scale, rpb=self.rpb)
+        return self.proj_drop(self.proj(result.flatten(-2)))
+
+    def _with_dropout(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        window = {name: value for name, value in self.arguments.items() if name != "stride"}
+        query, key, value = (t.movedim(-2, 1) for t in (query, key, value))
+        scaled = query * (self.scale or query.shape[-1] ** -0.5)
+        weights = getattr(functional, f"na{self.axes}d_qk")(scaled, key, **window, rpb=self.rpb).softmax(-1)
+        return getattr(functional, f"na{self.axes}d_av")(self.attn_drop(weights), value, **window).movedim(1, -2)
 
 
 class NeighborhoodAttention1D(_NeighborhoodAttention):

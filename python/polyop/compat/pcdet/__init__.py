@@ -6,6 +6,6 @@ On a machine without CUDA, OpenPCDet's own Python code would still allocate on t
 
 from __future__ import annotations
 
-from polyop.compat.pcdet._on_cpu import watch
+from polyop.compat._on_cpu import watch
 
 __all__ = ["watch"]

@@ -27,10 +27,15 @@ def knn(
 
     `num_workers` has no effect: PyTorch's number of threads holds.
     """
-    if x.numel() == 0 or y.numel() == 0:
-        return torch.empty(2, 0, dtype=torch.long, device=x.device)
     x, y = as_matrix(x), as_matrix(y)
     ends_x, ends_y = pointers(x, y, batch_x, batch_y, batch_size)
+    return knn_in_clouds(x, y, k, ends_x, ends_y, cosine)
+
+
+def knn_in_clouds(x: Tensor, y: Tensor, k: int, ends_x: Tensor, ends_y: Tensor, cosine: bool) -> Tensor:
+    """`knn` of points [N, F] and [M, F] of clouds that end at ends_x and ends_y, from 0 on, on the CPU."""
+    if x.numel() == 0 or y.numel() == 0:
+        return torch.empty(2, 0, dtype=torch.long, device=x.device)
     if has_kernel(x) and has_kernel(y) and not cosine:
         found, _ = torch.ops.polyop.knn_query(
             torch.tensor(k), in_three_dimensions(x), ends_x[1:], in_three_dimensions(y), ends_y[1:]

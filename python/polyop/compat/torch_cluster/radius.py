@@ -29,10 +29,17 @@ def radius(
     Where there are more than `max_num_neighbors`, the first ones are returned. `ignore_same_index` omits points of the
     query's own index. `num_workers` has no effect: PyTorch's number of threads holds.
     """
-    if x.numel() == 0 or y.numel() == 0:
-        return torch.empty(2, 0, dtype=torch.long, device=x.device)
     x, y = as_matrix(x), as_matrix(y)
     ends_x, ends_y = pointers(x, y, batch_x, batch_y, batch_size)
+    return radius_in_clouds(x, y, r, ends_x, ends_y, max_num_neighbors, ignore_same_index)
+
+
+def radius_in_clouds(
+    x: Tensor, y: Tensor, r: float, ends_x: Tensor, ends_y: Tensor, max_num_neighbors: int, ignore_same_index: bool
+) -> Tensor:
+    """`radius` of points [N, F] and [M, F] of clouds that end at ends_x and ends_y, from 0 on, on the CPU."""
+    if x.numel() == 0 or y.numel() == 0:
+        return torch.empty(2, 0, dtype=torch.long, device=x.device)
     kernel = has_kernel(x) and has_kernel(y)
     most = max_num_neighbors + 1 if ignore_same_index else max_num_neighbors
     parts = [torch.empty(2, 0, dtype=torch.long, device=x.device)]

@@ -1,5 +1,5 @@
 """Functions of mamba_ssm.ops.triton."""
 
-from polyop.compat.mamba_ssm.ops.triton import selective_state_update, ssd_combined
+from polyop.compat.mamba_ssm.ops.triton import layer_norm, layernorm_gated, selective_state_update, ssd_combined
 
-__all__ = ["selective_state_update", "ssd_combined"]
+__all__ = ["layer_norm", "layernorm_gated", "selective_state_update", "ssd_combined"]

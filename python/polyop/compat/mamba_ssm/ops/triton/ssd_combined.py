@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn.functional import pad, silu, softplus
+from torch.nn.functional import linear, pad, silu, softplus
 
 from polyop import functional
+from polyop.compat.causal_conv1d.causal_conv1d_interface import causal_conv1d_fn
+from polyop.compat.mamba_ssm.ops.triton.layernorm_gated import rmsnorm_fn
 
-__all__ = ["mamba_chunk_scan_combined"]
+__all__ = ["mamba_chunk_scan_combined", "mamba_split_conv1d_scan_combined"]
 
 _STEPS = 64  # of a chunk
 
@@ -31,12 +33,14 @@ def mamba_chunk_scan_combined(
     dt_limit: tuple[float, float] = (0.0, float("inf")),
     return_final_states: bool = False,
     return_varlen_states: bool = False,
+    state_dtype: torch.dtype | None = None,
 ) -> Tensor | tuple[Tensor, Tensor]:
     """x and z [N, L, heads, P], dt [N, L, heads], A [heads], B and C [N, L, groups, S], D [heads] or [heads, P],
     dt_bias [heads], initial_states [N, heads, P, S] -> the output [N, L, heads, P], and the last states if requested.
 
-    `chunk_size` has no effect. In an export, it is a node SelectiveScan.
+    `chunk_size` and `state_dtype` have no effect. In an export, it is a node SelectiveScan.
     """
+    del state_dtype
     if seq_idx is not None or cu_seqlens is not None or return_varlen_states:
         raise NotImplementedError("mamba_chunk_scan_combined: seq_idx, cu_seqlens: expected None: one sequence per row")
     wide = torch.float64 if x.dtype == torch.float64 else torch.float32
@@ -109,3 +113,51 @@ def _products(
         y = y + of_heads(c @ starts) * exponent.exp()[..., None]
     y = y.permute(0, 2, 3, 1, 4).flatten(1, 2)[:, :length]
     return y, state.mT.contiguous()
+
+
+def mamba_split_conv1d_scan_combined(
+    zxbcdt: Tensor,
+    conv1d_weight: Tensor,
+    conv1d_bias: Tensor | None,
+    dt_bias: Tensor,
+    A: Tensor,  # noqa: N803
+    D: Tensor,  # noqa: N803
+    chunk_size: int = _STEPS,
+    initial_states: Tensor | None = None,
+    seq_idx: Tensor | None = None,
+    dt_limit: tuple[float, float] = (0.0, float("inf")),
+    return_final_states: bool = False,
+    activation: str | None = "silu",
+    rmsnorm_weight: Tensor | None = None,
+    rmsnorm_eps: float = 1e-6,
+    outproj_weight: Tensor | None = None,
+    outproj_bias: Tensor | None = None,
+    headdim: int | None = None,
+    ngroups: int = 1,
+    norm_before_gate: bool = True,
+    state_dtype: torch.dtype | None = None,
+) -> Tensor | tuple[Tensor, Tensor]:
+    """Mamba 2's layer from the input projection's result, zxbcdt [N, L, 2 * mlp + 2 * dim + 2 * ngroups * S + heads],
+    to the output projection, if that is given: [N, L, width]."""
+    width = D.shape[1] if D.dim() == 2 else headdim
+    if width is None:
+        raise ValueError("mamba_split_conv1d_scan_combined: headdim: expected a number, because D has one dimension")
+    heads, dim = D.shape[0], D.shape[0] * width
+    states = (conv1d_weight.shape[0] - dim) // (2 * ngroups)
+    mlp = (zxbcdt.shape[-1] - 2 * dim - 2 * ngroups * states - heads) // 2
+    gate, value, z, xbc, dt = zxbcdt.split([mlp, mlp, dim, dim + 2 * ngroups * states, heads], -1)
+    xbc = causal_conv1d_fn(xbc.transpose(1, 2), conv1d_weight, conv1d_bias, seq_idx, activation=activation)
+    x, b, c = xbc.transpose(1, 2).split([dim, ngroups * states, ngroups * states], -1)
+    y, last = mamba_chunk_scan_combined(
+        x.unflatten(2, (heads, width)), dt, A, b.unflatten(2, (ngroups, states)), c.unflatten(2, (ngroups, states)),
+        chunk_size, D, z.unflatten(2, (heads, width)) if rmsnorm_weight is None else None, dt_bias, initial_states,
+        seq_idx, dt_softplus=True, dt_limit=dt_limit, return_final_states=True, state_dtype=state_dtype,
+    )  # fmt: skip
+    y = y.flatten(2)
+    if rmsnorm_weight is not None:
+        y = rmsnorm_fn(y, rmsnorm_weight, None, z, rmsnorm_eps, dim // ngroups, norm_before_gate)
+    if mlp > 0:
+        y = torch.cat([silu(gate) * value, y], -1)
+    if outproj_weight is not None:
+        y = linear(y, outproj_weight, outproj_bias)
+    return (y, last) if return_final_states else y

@@ -1,16 +1,16 @@
-"""Lets OpenPCDet's Python code, which allocates by `torch.cuda.FloatTensor` and `.cuda()`, run on the CPU."""
+"""Lets Python code that allocates by `torch.cuda.FloatTensor` and `.cuda()` run on the CPU: that of OpenPCDet, PointRCNN
+and Point Transformer."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Sequence
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 import torch
 from torch import Tensor
+
+from polyop.compat._after_import import after_import
 
 __all__ = ["watch"]
 
@@ -54,28 +54,12 @@ _CHANGES: dict[str, Callable[[ModuleType], None]] = {
     "pcdet.ops.pointnet2.pointnet2_batch.pointnet2_utils": _allocate_on_cpu,
     "pcdet.ops.pointnet2.pointnet2_stack.pointnet2_utils": _allocate_on_cpu,
     "pcdet.ops.pointnet2.pointnet2_stack.voxel_query_utils": _allocate_on_cpu,
+    "*.pointnet2.pointnet2_utils": _allocate_on_cpu,
+    "*.pointops.functions.pointops": _allocate_on_cpu,
 }
-
-
-class _Watcher(MetaPathFinder):
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        change = _CHANGES.get(fullname)
-        spec = PathFinder.find_spec(fullname, path, target) if change else None
-        if change is None or spec is None or spec.loader is None:
-            return None
-        execute = spec.loader.exec_module
-
-        def exec_module(module: ModuleType) -> None:
-            execute(module)
-            change(module)
-
-        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
-        return spec
 
 
 def watch() -> None:
     """Changes the modules when they are imported, unless there is a GPU."""
-    if not torch.cuda.is_available() and not any(isinstance(finder, _Watcher) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Watcher())
+    if not torch.cuda.is_available():
+        after_import(_CHANGES)

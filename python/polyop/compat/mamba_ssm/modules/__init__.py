@@ -1,0 +1,5 @@
+"""The layers of mamba_ssm.modules."""
+
+from polyop.compat.mamba_ssm.modules import mamba2, mamba_simple
+
+__all__ = ["mamba2", "mamba_simple"]
