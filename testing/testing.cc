@@ -24,7 +24,9 @@ namespace {
 #ifdef __SANITIZE_ADDRESS__
 constexpr std::array kThreads = {3};
 constexpr std::array kOrders = {false};
+constexpr int64_t kElementsAfter = 0;
 #else
+constexpr int64_t kElementsAfter = 16;
 constexpr std::array kThreads = {1, 2, 8};
 constexpr std::array kOrders = {false, true};
 #endif
@@ -138,7 +140,10 @@ class ListedAttributes : public AttrSource {
 
 HostTensor::HostTensor(DType dtype, const Shape& shape, bool aligned)
     : present_(true), dtype_(dtype), shape_(shape), front_(aligned ? 0 : SizeOf(dtype)) {
-  bytes_.assign(front_ + static_cast<size_t>(shape.NumElements().value()) * SizeOf(dtype), 0xA5);
+  const size_t end = front_ + static_cast<size_t>(size()) * SizeOf(dtype);
+  bytes_.assign(end, 0xA5);
+  bytes_.resize(end + static_cast<size_t>(kElementsAfter) * SizeOf(dtype), 0);
+  for (int64_t i = size(); i < size() + kElementsAfter && IsReal(dtype); ++i) set(i, 7);
 }
 
 HostTensor HostTensor::Of(DType dtype, const Shape& shape, const std::vector<double>& values) {
@@ -188,9 +193,9 @@ HostTensor HostTensor::Cast(DType dtype) const {
 AnyTensor HostTensor::view() const { return {const_cast<char*>(data<char>()), dtype_, present_, shape_}; }
 
 bool HostTensor::SameBytes(const HostTensor& other) const {
-  return shape_ == other.shape_ && dtype_ == other.dtype_ &&
-         std::equal(bytes_.begin() + static_cast<std::ptrdiff_t>(front_), bytes_.end(),
-                    other.bytes_.begin() + static_cast<std::ptrdiff_t>(other.front_), other.bytes_.end());
+  if (shape_ != other.shape_ || dtype_ != other.dtype_ || present_ != other.present_) return false;
+  const size_t bytes = present_ ? static_cast<size_t>(size()) * SizeOf(dtype_) : 0;
+  return std::equal(data<char>(), data<char>() + bytes, other.data<char>());
 }
 
 Status RunOp(const Op& op, const void* params, const std::vector<HostTensor>& inputs, std::vector<HostTensor>* outputs,

@@ -26,8 +26,9 @@ constexpr int Rounds(int rounds) {
 #endif
 }
 
-/// A tensor that owns its memory. The memory ends exactly after the last element, so that sanitizers detect reads
-/// beyond it.
+/// A tensor that owns its memory. Under AddressSanitizer the memory ends exactly after the last element, so that reads
+/// beyond it are detected. Otherwise valid indices, 0, or real numbers other than 0 follow, with which results are
+/// wrong.
 class HostTensor {
  public:
   HostTensor() = default;  // absent

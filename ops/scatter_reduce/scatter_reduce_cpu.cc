@@ -57,9 +57,10 @@ struct Scatter {
   T* output;
 
   bool replaces() const { return op.include_self == 0; }
-  // Returns true if the lines are contiguous, and each is read and written once.
+  // Returns true if the lines are contiguous, also those of the updates, and each is read and written once.
   bool ByLines() const {
-    return !lines.slices && lines.inner == 1 && lines.SameOuter() && !replaces() && op.reduction != Reduction::kMean;
+    return !lines.slices && lines.inner == 1 && lines.SameInner() && lines.SameOuter() && !replaces() &&
+           op.reduction != Reduction::kMean;
   }
   Status CheckIndices(const Context& context) const {
     return CheckIndicesFromBothEnds(context, "indices", indices, num_indices, lines.length);

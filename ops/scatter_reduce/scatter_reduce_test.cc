@@ -81,6 +81,11 @@ TEST(ScatterReduce, EmptyAndInvalidInputs) {
   const auto zeros = [](const Shape& shape) { return HostTensor::Full(DType::kF32, shape, 0); };
   EXPECT_EQ(Results({}, {F32({2}, {1, 2}), I64({0}, {}), F32({0}, {})}), (std::vector<double>{1, 2}));
   EXPECT_TRUE(Results({.axis = 1}, {zeros({2, 0}), I64({2, 0}, {}), zeros({2, 0})}).empty());
+  for (const int64_t axis : {0, 1, 2}) {
+    for (const Shape& none : {Shape{0, 4, 1}, Shape{2, 0, 1}, Shape{2, 4, 0}}) {
+      EXPECT_EQ(Results({.axis = axis}, {zeros({2, 4, 1}), I64(none, {}), zeros(none)}), std::vector<double>(8, 0));
+    }
+  }
   ExpectError(ScatterReduce{}, {zeros({3}), I64({1}, {3}), zeros({1})}, {"'indices'", "[-3, 3)", "got 3"});
   ExpectError(ScatterReduce{}, {zeros({3}), I64({1}, {-4}), zeros({1})}, {"'indices'", "[-3, 3)", "got -4"});
   ExpectError(ScatterReduce{}, {zeros({}), I64({1}, {0}), zeros({1})}, {"'axis'"});
