@@ -12,7 +12,16 @@ bool HasValidSize(const Shape& shape) {
   return count && !__builtin_mul_overflow(*count, int64_t{8}, &bytes);
 }
 
-// Checks one input on its own: presence, rank limit and size.
+// Checks that the elements of a tensor lie at multiples of their size, which streams of whole cache lines and most
+// processors' vectors of elements need.
+Status CheckAlignment(const char* what, const TensorSpec& spec, DType dtype, const Shape& shape, const void* data) {
+  const size_t off = reinterpret_cast<uintptr_t>(data) % SizeOf(dtype);
+  if (off == 0 || shape.NumElements() == 0) return Status::Ok();
+  return InvalidArgument(what, "'", spec.name, "': expected memory that is aligned to the ", SizeOf(dtype),
+                         " bytes of an element, ", "got an address ", off, " bytes after a multiple");
+}
+
+// Checks one input on its own: presence, rank limit, size and alignment.
 Status CheckInput(const TensorSpec& spec, const AnyTensor& input) {
   if (!input.present) {
     return spec.optional ? Status::Ok() : InvalidArgument("'", spec.name, "': expected a tensor, got none");
@@ -20,7 +29,9 @@ Status CheckInput(const TensorSpec& spec, const AnyTensor& input) {
   if (input.shape.too_long()) {
     return InvalidArgument("'", spec.name, "': expected at most ", kMaxRank, " dimensions, got ", input.shape.rank());
   }
-  if (HasValidSize(input.shape)) return Status::Ok();
+  if (HasValidSize(input.shape)) {
+    return CheckAlignment("", spec, input.dtype, input.shape, input.data);
+  }
   return InvalidArgument("'", spec.name, "': expected extents >= 0 and a size that fits in 64 bits, got shape ",
                          ToString(input.shape));
 }
@@ -72,6 +83,29 @@ bool MarkFound(const TensorSpec& spec, Shape* shape) {
   }
   return all_zero;
 }
+
+// The caller's outputs, whose alignment is checked.
+class AlignedOutputs : public OutputSource {
+ public:
+  AlignedOutputs(const Signature& signature, OutputSource& outputs) : signature_(signature), outputs_(outputs) {}
+  bool Requested(int index) override { return outputs_.Requested(index); }
+  Status Allocate(int index, DType dtype, const Shape& shape, void** data) override {
+    POLYOP_RETURN_IF_ERROR(outputs_.Allocate(index, dtype, shape, data));
+    return Check(index, dtype, shape, *data);
+  }
+  Status AllocateUpperBound(int index, DType dtype, const Shape& shape, void** data, int64_t** count) override {
+    POLYOP_RETURN_IF_ERROR(outputs_.AllocateUpperBound(index, dtype, shape, data, count));
+    return Check(index, dtype, shape, *data);
+  }
+
+ private:
+  Status Check(int index, DType dtype, const Shape& shape, const void* data) const {
+    return CheckAlignment("output ", signature_.output(index), dtype, shape, data);
+  }
+
+  const Signature& signature_;
+  OutputSource& outputs_;
+};
 
 // Fills `outputs` and `empty` of the call from `max_shapes`.
 void Finish(PreparedCall* call) {
@@ -176,9 +210,10 @@ Status PrepareMaxima(const Op& op, Device device, const void* params, std::span<
   return Status::Ok();
 }
 
-Status Run(const PreparedCall& call, std::span<const AnyTensor> inputs, OutputSource& outputs, const void* context) {
+Status Run(const PreparedCall& call, std::span<const AnyTensor> inputs, OutputSource& callers, const void* context) {
   std::array<AnyTensor, kMaxTensors> allocated = call.outputs;
   const Signature& signature = call.signature();
+  AlignedOutputs outputs(signature, callers);
   for (int o = 0; o < call.num_outputs; ++o) {
     AnyTensor& output = allocated[static_cast<size_t>(o)];
     if (!output.present) continue;
@@ -186,6 +221,7 @@ Status Run(const PreparedCall& call, std::span<const AnyTensor> inputs, OutputSo
     const Shape& shape = call.max_shapes[static_cast<size_t>(o)];
     const Status status = outputs.Allocate(o, output.dtype, shape, &output.data);
     if (status.ok()) continue;
+    if (status.code() != StatusCode::kInternal) return status;
     const std::string subject = Concat("output '", signature.output(o).name, "' of shape ", ToString(shape), ": ");
     return WithArguments(status.WithPrefix(subject), call, inputs);
   }

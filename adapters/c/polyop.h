@@ -30,8 +30,9 @@ enum {
   POLYOP_BOOL
 };
 
-/** An input: contiguous, row-major elements in host memory, which polyop only reads. `data` may be null if there are no
- * elements. A rank of -1 omits an optional input. */
+/** An input: contiguous, row-major elements in host memory, which polyop only reads. The address is a multiple of the
+ * element's size; other ones are errors. `data` may be null if there are no elements. A rank of -1 omits an optional
+ * input. */
 typedef struct polyop_tensor {
   const void* data;
   int32_t type;
@@ -53,7 +54,8 @@ typedef struct polyop_attribute {
 
 /** The memory of outputs. `allocate` is called once for each output, when its shape is known, from the thread of the
  * call. It returns memory for the tensor, or null if there is none or the caller rejects the tensor; null is valid for
- * a tensor without elements. It must not throw. */
+ * a tensor without elements. The address is a multiple of the element's size; other ones are errors. The memory overlaps
+ * neither inputs nor other outputs, which is not checked. It must not throw. */
 typedef struct polyop_outputs {
   void* self;
   void* (*allocate)(void* self, int32_t output, int32_t type, int32_t rank, const int64_t* shape);

@@ -112,8 +112,9 @@ class TorchOutputs : public OutputSource {
 // Outputs in tensors of the caller.
 class GivenOutputs : public OutputSource {
  public:
-  GivenOutputs(const Op& op, std::vector<Tensor> given, std::optional<torch::stable::Device> device)
-      : signature_(*op.signatures[0].signature), given_(std::move(given)), device_(device) {}
+  GivenOutputs(const Op& op, std::vector<Tensor> given, const std::vector<AnyTensor>& inputs,
+               std::optional<torch::stable::Device> device)
+      : signature_(*op.signatures[0].signature), given_(std::move(given)), used_(inputs), device_(device) {}
   bool Requested(int) override { return true; }
   Status Allocate(int index, DType dtype, const Shape& shape, void** data) override {
     const Tensor& t = given_[static_cast<size_t>(index)];
@@ -135,12 +136,27 @@ class GivenOutputs : public OutputSource {
     }
     if (!t.is_contiguous()) return InvalidArgument(name, ": expected a contiguous tensor");
     *data = t.mutable_data_ptr();
+    const AnyTensor output{*data, dtype, true, shape};
+    if (std::ranges::any_of(used_, [&](const AnyTensor& other) { return Overlap(output, other); })) {
+      return InvalidArgument(name, ": expected memory that no input and no other output uses");
+    }
+    used_.push_back(output);
     return Status::Ok();
   }
 
  private:
+  // Returns whether two contiguous tensors share memory.
+  static bool Overlap(const AnyTensor& a, const AnyTensor& b) {
+    const auto begin = [](const AnyTensor& t) { return reinterpret_cast<uintptr_t>(t.data); };
+    const auto bytes = [](const AnyTensor& t) {
+      return t.present ? static_cast<size_t>(t.shape.NumElements().value_or(0)) * SizeOf(t.dtype) : 0;
+    };
+    return begin(a) < begin(b) + bytes(b) && begin(b) < begin(a) + bytes(a) && bytes(a) > 0 && bytes(b) > 0;
+  }
+
   const Signature& signature_;
   std::vector<Tensor> given_;
+  std::vector<AnyTensor> used_;  // the inputs, and the outputs before this one
   std::optional<torch::stable::Device> device_;
 };
 
@@ -307,7 +323,7 @@ void CallTakenInto(const Op& op, StableIValue* stack) {
   const StableIValue* const rest = stack + signature.num_inputs() + op.attributes.size();
   for (int o = 0; o < signature.num_outputs(); ++o) given.push_back(torch::stable::detail::to<Tensor>(rest[o]));
   const InputReader inputs(op, arguments.inputs);
-  GivenOutputs outputs(op, std::move(given), inputs.device());
+  GivenOutputs outputs(op, std::move(given), inputs.views(), inputs.device());
   Run(op, arguments, inputs, outputs);
 }
 

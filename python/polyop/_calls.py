@@ -139,8 +139,8 @@ def _check_out(output: int, array: Any, dtype: np.dtype, shape: tuple[int, ...])
         raise ValueError(f"{where}: expected a NumPy array, got {type(array).__name__}")
     if array.dtype != dtype or array.shape != shape:
         raise ValueError(f"{where}: expected {dtype}{list(shape)}, got {array.dtype}{list(array.shape)}")
-    if not array.flags.c_contiguous or not array.flags.writeable:
-        raise ValueError(f"{where}: expected an array that is contiguous and writeable")
+    if not (array.flags.c_contiguous and array.flags.writeable and array.flags.aligned):
+        raise ValueError(f"{where}: expected an array that is contiguous, writeable and aligned to its elements")
     others = [*_state.inputs, *_state.found.values()]
     if any(np.may_share_memory(array, other) for other in others):
         raise ValueError(f"{where}: expected memory that no input and no other output uses")
@@ -151,7 +151,8 @@ _THREADS = Threads(None, RUN(_run))
 
 
 def array_of(value: Any, name: str, types: Sequence[str] = SHORT_TYPES) -> np.ndarray:
-    """Returns a contiguous array of the value: the value's own memory, if it is contiguous and in native byte order.
+    """Returns a contiguous array of the value: the value's own memory, if it is contiguous, aligned to its elements and
+    in native byte order.
 
     `value` is an array, an object with `__dlpack__` or the buffer protocol, or numbers and lists of them, which get the
     first of the `types` that can represent them. `name` is the input's name for messages.
@@ -174,14 +175,32 @@ def array_of(value: Any, name: str, types: Sequence[str] = SHORT_TYPES) -> np.nd
         except ValueError as error:
             raise ValueError(f"'{name}': expected numbers of one shape: {error}") from error
         if not hasattr(value, "dtype") and not isinstance(value, memoryview) and array.dtype.kind in "bif":
-            fitting = [TYPES[SHORT_TYPES.index(t)] for t in types if t != "bf16"]
-            if array.dtype.name not in fitting:
-                kinds = {"f": "f", "i": "iuf", "b": "b"}[array.dtype.kind]
-                cast = next((t for t in fitting if np.dtype(t).kind in kinds), None)
-                array = array if cast is None else array.astype(cast)
-    if not array.flags.c_contiguous or not array.dtype.isnative:
-        array = np.asarray(array, array.dtype.newbyteorder("="), order="C")
+            array = _of_first_type(array, name, types)
+    if not (array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative):
+        array = np.array(array, array.dtype.newbyteorder("="), order="C", copy=True)
     return array
+
+
+def _of_first_type(numbers: np.ndarray, name: str, types: Sequence[str]) -> np.ndarray:
+    """Returns numbers in the first of the types that can represent them, or as they are if they are of another kind.
+
+    Raises ValueError if there are types of their kind, but the numbers are out of their ranges.
+    """
+    fitting = [np.dtype(TYPES[SHORT_TYPES.index(t)]) for t in types if t != "bf16"]
+    if numbers.dtype in fitting:
+        return numbers
+    kinds = {"f": "f", "i": "iuf", "b": "b"}[numbers.dtype.kind]
+    outside = None
+    for dtype in (t for t in fitting if t.kind in kinds):
+        with np.errstate(over="ignore"):
+            cast = numbers.astype(dtype)
+        fits = np.isfinite(cast) | ~np.isfinite(numbers) if dtype.kind == "f" else cast == numbers
+        if fits.all():
+            return cast
+        outside = outside or f"'{name}': expected numbers that fit in {dtype}, got {numbers[~fits].flat[0]}"
+    if outside is not None:
+        raise ValueError(outside)
+    return numbers
 
 
 def tensor_of(array: np.ndarray | None, name: str = "") -> Tensor:
@@ -216,7 +235,7 @@ def attribute_of(name: str, kind: int, value: Any) -> Attribute:
             kept = (ctypes.c_int64 * len(integers))(*integers)
         else:
             raise TypeError
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         expected = ("an integer of 64 bits", "a number", "integers of 64 bits", "numbers", "a text")[kind]
         raise ValueError(f"attribute '{name}': expected {expected}, got {value!r}") from None
     attribute = Attribute(name.encode(), kind, len(kept), ctypes.addressof(kept))

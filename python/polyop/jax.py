@@ -65,8 +65,21 @@ def _call(op: str, inputs: Sequence[Any], values: Sequence[Any]) -> Any:
 
 
 def _array(value: Any, given: dict[str, Any]) -> Any:
-    """Returns an array of JAX or NumPy: values that NumPy knows decide shapes also in a traced function."""
-    return value if value is None or isinstance(value, jax.Array) else array_of(value, given["name"], given["types"])
+    """Returns an array of JAX or NumPy: values that NumPy knows decide shapes also in a traced function.
+
+    Raises ValueError for integers that JAX would wrap around when it converts them to 32 bits.
+    """
+    if value is None or isinstance(value, jax.Array):
+        return value
+    array = array_of(value, given["name"], given["types"])
+    if array.dtype == np.int64 and not jax.config.jax_enable_x64:
+        outside = array[array != array.astype(np.int32)]
+        if outside.size:
+            raise ValueError(
+                f"'{given['name']}': expected numbers that fit in int32, to which JAX converts int64 unless "
+                f"jax_enable_x64 is set, got {outside[0]}"
+            )
+    return array
 
 
 def _attribute(attribute: dict[str, Any], value: Any) -> Any:
@@ -82,7 +95,11 @@ def _attribute(attribute: dict[str, Any], value: Any) -> Any:
         array = np.asarray(value)
         if kind == "string" or (np.ndim(array) == 1) != kind.endswith("s") or array.dtype.kind not in "biuf":
             raise TypeError
-        if kind.startswith("int") and array.size and array.dtype.kind == "f":
+        if (
+            kind.startswith("int")
+            and array.size
+            and (array.dtype.kind == "f" or (array > np.iinfo(np.int64).max).any())
+        ):
             raise TypeError
     except (TypeError, ValueError):
         expected = {"int": "an integer", "ints": "integers", "float": "a number", "floats": "numbers"}

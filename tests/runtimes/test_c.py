@@ -68,6 +68,18 @@ def test_rejects_tensors_that_are_none() -> None:
         assert refusal((tensor, scores)) == f"polyop::nms: {message}"
 
 
+def test_rejects_misaligned_memory() -> None:
+    memory = np.zeros(BOXES.nbytes + SCORES.nbytes + 64, np.uint8)
+    boxes, scores = memory.ctypes.data + 1, tensor_of(SCORES)
+    tensor = Tensor(boxes, 0, 2, (ctypes.c_int64 * 2)(3, 4))
+    off = f"got an address {boxes % 4} bytes after a multiple"
+    expected = "expected memory that is aligned to the 4 bytes of an element"
+    assert refusal((tensor, scores)) == f"polyop::nms: 'boxes': {expected}, {off}"
+    error = call_raw("nms", (tensor_of(BOXES), scores), (), allocate=lambda *_: boxes)
+    assert error is not None
+    assert error.startswith("polyop::nms: output 'keep': expected memory that is aligned to the 8 bytes of an element")
+
+
 def test_rejects_attributes_that_the_operator_lacks() -> None:
     for attribute, message in [
         (attribute_of("threshold", 0.5), "expected attributes of the operator, got 'threshold'"),

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import array
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 import polyop.numpy as pn
+from polyop._calls import array_of
 from tests.support.array_calls import plain_calls
 from tests.support.processes import ROOT, run
 from tests.support.single_node import run as run_node
@@ -25,9 +28,9 @@ def test_equals_onnxruntime() -> None:
         expected = run_node(node.name, inputs, [f"out{i}" for i in range(len(node.outputs))], **node.attributes)
         results = getattr(pn, operator)(*node.inputs, **node.attributes)
         results = results if isinstance(results, tuple) else (results,)
-        for result, array in zip(results, expected, strict=False):
-            np.testing.assert_array_equal(result, array, err_msg=node.name)
-            assert result.dtype == array.dtype
+        for result, other in zip(results, expected, strict=False):
+            np.testing.assert_array_equal(result, other, err_msg=node.name)
+            assert result.dtype == other.dtype
         compared.add(operator)
     assert len(compared) >= 30
 
@@ -74,6 +77,62 @@ def test_refuses_other_inputs(boxes: object, message: str) -> None:
         pn.nms(boxes, SCORES)
 
 
+def misaligned(array: np.ndarray) -> np.ndarray:
+    """Returns a copy whose elements lie one byte after multiples of their size."""
+    memory = np.zeros(array.nbytes + 64, np.uint8)
+    begin = (1 - memory.ctypes.data) % 64
+    copy = memory[begin : begin + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+def test_copies_misaligned_inputs() -> None:
+    """The tensors are large enough for streams of whole cache lines."""
+    x, ones = np.random.default_rng(0).random((1, 4, 1024, 1024), np.float32), np.ones(4, np.float32)
+    assert not misaligned(x).flags.aligned
+    np.testing.assert_array_equal(
+        pn.instance_norm(misaligned(x), misaligned(ones), ones), pn.instance_norm(x, ones, ones)
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "types", "expected"),
+    [
+        ([2**31 - 1], ["i32"], "int32"),
+        ([2**32 + 5], ["i32", "i64"], "int64"),
+        ([200], ["i8", "u8"], "uint8"),
+        ([2**40], ["i32", "f32"], "float32"),
+        ([1.5, float("inf")], ["f16"], "float16"),
+        ([3.4028235e38], ["f32"], "float32"),
+        ([True], ["bool"], "bool"),
+        ([1.5], ["i32"], "float64"),
+        (array.array("q", [3]), ["i32"], "int32"),
+        ([], ["f32"], "float32"),
+    ],
+)
+def test_lists_get_the_first_type_that_has_their_numbers(value: Any, types: list[str], expected: str) -> None:
+    found = array_of(value, "x", types)
+    assert found.dtype == expected
+    np.testing.assert_array_equal(found, np.asarray(value, found.dtype))
+
+
+@pytest.mark.parametrize(
+    ("value", "types", "message"),
+    [
+        ([0, 2**32 + 5], ["i32"], "int32, got 4294967301"),
+        ([-(2**31) - 1], ["i32"], "int32, got -2147483649"),
+        ([200, 1], ["i8"], "int8, got 200"),
+        (-1, ["u8"], "uint8, got -1"),
+        ([70000], ["f16", "i16"], "float16, got 70000"),
+        ([1.0, -1e39], ["f32"], r"float32, got -1e\+39"),
+        (array.array("q", [2**32]), ["i32"], "int32, got 4294967296"),
+    ],
+)
+def test_refuses_lists_that_no_type_has(value: Any, types: list[str], message: str) -> None:
+    with pytest.raises(ValueError, match=f"'x': expected numbers that fit in {message}"):
+        array_of(value, "x", types)
+
+
 def test_out() -> None:
     keep = np.empty(2, np.int64)
     assert pn.nms(BOXES, SCORES, out=keep) is keep
@@ -82,7 +141,8 @@ def test_out() -> None:
     for out, message in [
         (np.empty(3, np.float32), r"out\[0\]: expected float32\[4, 4\], got float32\[3\]"),
         (np.empty((4, 4)), r"out\[0\]: expected float32\[4, 4\], got float64"),
-        (np.empty((4, 8), np.float32)[:, ::2], r"out\[0\]: expected an array that is contiguous and writeable"),
+        (np.empty((4, 8), np.float32)[:, ::2], r"out\[0\]: expected an array that is contiguous, writeable"),
+        (misaligned(a), r"out\[0\]: expected an array that is contiguous, writeable and aligned to its elements"),
         (a, r"out\[0\]: expected memory that no input and no other output uses"),
         ((a, a), "out: expected 1 arrays, got 2"),
     ]:

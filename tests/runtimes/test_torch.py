@@ -142,6 +142,21 @@ def test_errors_name_the_operator_and_the_tensor() -> None:
         torch.ops.polyop.roi_align(torch.zeros(1, 2, 4, 4), torch.zeros(1, 5), mode="median")
 
 
+def test_outputs_of_the_caller_overlap_no_other_tensor() -> None:
+    memory = torch.zeros(3 * 8)
+    x, values, indices = memory[:8], memory[8:16], torch.empty(8, dtype=torch.int64)
+    into = torch.ops.polyop_into.cummax.default
+    into(x, dim=0, mode="max", values=values, indices=indices)
+    for name, other, index in (
+        ("values", x, indices),
+        ("values", memory[7:15], indices),
+        ("indices", values, memory[:16].view(torch.int64)),
+        ("indices", values, memory[8:].view(torch.int64)),
+    ):
+        with pytest.raises(RuntimeError, match=f"output '{name}': expected memory that no input and no other output"):
+            into(x, dim=0, mode="max", values=other, indices=index)
+
+
 def test_double_precision_uses_the_reference_kernels() -> None:
     x = torch.rand(2, 3, 5, dtype=torch.float64)
     got = torch.ops.polyop.instance_norm(x, torch.ones(3, dtype=torch.float64), torch.zeros(3, dtype=torch.float64))

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from polyop._extents import floor_scale
+from polyop._extents import float32, next_float32, scale_for
 from polyop._torch import load  # noqa: F401 - registers the operators
 
 FALLBACK = object()
@@ -130,27 +130,12 @@ def _grid_sampler_backward(
 # ---- resizing --------------------------------------------------------------------------------------
 
 
-def _float32(value: float) -> float:
-    return torch.tensor(value, dtype=torch.float32, device="cpu").item()
-
-
-def _next_float32(value: float, towards: float) -> float:
-    number, other = (torch.tensor(v, dtype=torch.float32, device="cpu") for v in (value, towards))
-    return number.nextafter(other).item()
-
-
 @lru_cache(maxsize=4096)
 def _scale_for(inputs: int, outputs: int, align_corners: bool, scale: float | None) -> float | None:
-    """Returns the float32 scale for which bicubic_interpolate turns `inputs` pixels into `outputs`, or None.
-
-    PyTorch rounds coordinates to float32; this scale differs from PyTorch's by at most two roundings.
-    """
+    """Returns the float32 scale for which bicubic_interpolate turns `inputs` pixels into `outputs`, or None."""
     if align_corners:  # the scale only determines the size
         return (outputs + 0.5) / inputs
-    given = _float32(scale if scale is not None and scale > 0 else outputs / inputs)
-    if floor_scale(inputs, given) != outputs:
-        given = _next_float32(given, math.inf if floor_scale(inputs, given) < outputs else 0)
-    return given if floor_scale(inputs, given) == outputs else None
+    return scale_for(inputs, outputs, scale if scale is not None and scale > 0 else outputs / inputs)
 
 
 def _scales_for(
@@ -215,7 +200,7 @@ def _cumulative_helper(mode: str, self: Tensor, values: Tensor, indices: Tensor,
     min_elements = MIN_ELEMENTS["cummax, cummin along the last dimension" if last else "cummax, cummin along another"]
     if self.dtype not in _SCANNED or self.numel() < min_elements:
         return FALLBACK
-    if self.untyped_storage().data_ptr() == values.untyped_storage().data_ptr():
+    if self.untyped_storage().data_ptr() in (t.untyped_storage().data_ptr() for t in (values, indices)):
         return FALLBACK
     return torch.ops.polyop_into.cummax.default(self, dim=dim, mode=mode, values=values, indices=indices)
 
@@ -309,10 +294,10 @@ def _roi_pool_backward(
 def nms_threshold(iou_threshold: float) -> float:
     """Returns the float32 threshold that decides an IoU of exactly `iou_threshold` like torchvision, which divides in
     float32."""
-    rounded = _float32(iou_threshold)
+    rounded = float32(iou_threshold)
     if rounded == iou_threshold:
         return iou_threshold
-    return _next_float32(rounded, -1 if rounded > iou_threshold else 2)
+    return next_float32(rounded, -1 if rounded > iou_threshold else 2)
 
 
 def _nms(dets: Tensor, scores: Tensor, iou_threshold: float) -> Any:
