@@ -142,6 +142,25 @@ def matrices() -> Iterator[Case]:
         yield from matrix_functions(a, b, p, LARGE, f"{size} x {size}")
 
 
+def matrices_of_lower_rank() -> Iterator[Case]:
+    """Matrices whose singular values are 0 but for rounding errors, or differ by orders of magnitude."""
+    for size, count in ((512, 1), (8, MANY)):
+        shape, target = ((size, size), LARGE) if count == 1 else ((count, size, size), SMALL)
+        a, decay = normal(*shape), 0.9 ** torch.arange(size)[:, None]
+        half = torch.arange(size)[:, None] < size // 2
+        group = "large matrices" if count == 1 else "small matrices"
+        for title, matrix in (
+            ("of rank 5", normal(*shape[:-1], 5) @ normal(*shape[:-2], 5, size, seed=1)),
+            ("half of whose rows are 0", a * half),
+            ("of graded rows", a * decay),
+            ("near the unit matrix", torch.eye(size) + 1e-3 * a),
+        ):
+            where = f"{' x '.join(f'{n:,}' for n in shape)} {title}"
+            yield Case(group, f"svd {where}", lambda x: torch.linalg.svd(x)[1], (matrix,), target, None, 1e-2)
+            yield Case(group, f"svdvals {where}", torch.linalg.svdvals, (matrix,), target, None, 1e-2)
+            yield Case(group, f"pinv {where}", lambda x: torch.linalg.pinv(x, rtol=1e-4), (matrix,), target, None, 1e-2)
+
+
 # ---- search, order, histograms ---------------------------------------------------------------------
 
 
@@ -253,7 +272,7 @@ def others() -> Iterator[Case]:
 
 
 def cases() -> Iterator[Case]:
-    for part in (transforms, matrices, searches, special_functions, others):
+    for part in (transforms, matrices, matrices_of_lower_rank, searches, special_functions, others):
         yield from part()
 
 

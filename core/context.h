@@ -2,8 +2,12 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
+#include <optional>
 #include <span>
 #include <type_traits>
 
@@ -82,6 +86,25 @@ class Context {
         &loop);
   }
 
+  /// Like ParallelFor, calls body(scratch, begin, end): `scratch` points to `count` elements that no other running body
+  /// uses. The memory is in proportion to the threads that compute, not to the ranges. Worker threads allocate it, one
+  /// at a time. Returns false if memory is missing: not all ranges are computed then.
+  template <class T, class Body>
+  [[nodiscard]] bool ParallelForWithScratch(int64_t total, int64_t grain, int64_t count, const Body& body) const {
+    ScratchOfThreads<T> scratch(&backend_, count);
+    std::atomic<bool> enough = true;
+    ParallelFor(total, grain, [&](int64_t begin, int64_t end) {
+      T* const memory = scratch.Take();
+      if (memory == nullptr) {
+        enough = false;
+        return;
+      }
+      body(memory, begin, end);
+      scratch.Return(memory);
+    });
+    return enough;
+  }
+
   /// Returns the number of ranges of ParallelFor, at most kMaxTasks.
   static int64_t NumTasks(int64_t total, int64_t grain) {
     const int64_t chunk = ChunkSize(total, grain);
@@ -98,6 +121,33 @@ class Context {
   static constexpr int64_t kMaxTasks = 64;
 
  private:
+  // Scratch of `count` elements for each body that runs: those that have returned leave theirs to later ones.
+  template <class T>
+  class ScratchOfThreads {
+   public:
+    ScratchOfThreads(const ContextBackend* backend, int64_t count) : backend_(backend), count_(count) {}
+
+    // Returns null if out of memory.
+    T* Take() {
+      const std::lock_guard lock(mutex_);
+      if (num_free_ > 0) return free_[static_cast<size_t>(--num_free_)];
+      std::optional<Scratch<T>>& added = all_[static_cast<size_t>(num_all_++)];
+      return added.emplace(backend_, count_).data();
+    }
+    void Return(T* memory) {
+      const std::lock_guard lock(mutex_);
+      free_[static_cast<size_t>(num_free_++)] = memory;
+    }
+
+   private:
+    const ContextBackend* backend_;
+    int64_t count_;
+    std::mutex mutex_;
+    std::array<std::optional<Scratch<T>>, kMaxTasks> all_;
+    std::array<T*, kMaxTasks> free_{};
+    int num_all_ = 0, num_free_ = 0;
+  };
+
   static int64_t ChunkSize(int64_t total, int64_t grain) {
     return std::max({grain, int64_t{1}, (total + kMaxTasks - 1) / kMaxTasks});
   }

@@ -77,6 +77,32 @@ void FillIntegers(HostTensor& t, const Draw& draw) {
   }
 }
 
+void CountNames(const Signature& s, int expr, std::array<int, kMaxNames>* uses) {
+  const Expr& e = s.expr(expr);
+  if (e.kind == ExprKind::kDim && e.name >= 0) ++(*uses)[static_cast<size_t>(e.name)];
+  for (const int side : {int{e.left}, int{e.right}}) {
+    if (side >= 0) CountNames(s, side, uses);
+  }
+}
+
+void CountNames(const Signature& s, const TensorSpec& spec, std::array<int, kMaxNames>* uses) {
+  for (int d = 0; d < spec.rank; ++d) {
+    const DimSpec& dim = spec.dims[static_cast<size_t>(d)];
+    for (const int name : {int{dim.name}, int{dim.other}}) {
+      if (name >= 0) ++(*uses)[static_cast<size_t>(name)];
+    }
+    if (dim.expr >= 0) CountNames(s, dim.expr, uses);
+  }
+}
+
+// Returns how often the shapes of the signature use each name.
+std::array<int, kMaxNames> CountNames(const Signature& s) {
+  std::array<int, kMaxNames> uses{};
+  for (int i = 0; i < s.num_inputs(); ++i) CountNames(s, s.input(i), &uses);
+  for (int i = 0; i < s.num_outputs(); ++i) CountNames(s, s.output(i), &uses);
+  return uses;
+}
+
 // The tensor and the name of an extent that occurs nowhere else in the signature, in a tensor of rank 3 or more without
 // constant extents, if another input may hold indices: integers, or rows such as RoIs.
 struct LongExtent {
@@ -84,9 +110,7 @@ struct LongExtent {
 
   static LongExtent Of(const OpSignature& resolved) {
     const Signature& s = *resolved.signature;
-    std::array<int, kMaxNames> uses{};
-    for (int i = 0; i < s.num_inputs(); ++i) CountNames(s, s.input(i), &uses);
-    for (int i = 0; i < s.num_outputs(); ++i) CountNames(s, s.output(i), &uses);
+    const std::array<int, kMaxNames> uses = CountNames(s);
     for (int i = 0; i < s.num_inputs(); ++i) {
       const TensorSpec& spec = s.input(i);
       const std::span dims(spec.dims.data(), static_cast<size_t>(spec.rank));
@@ -108,22 +132,6 @@ struct LongExtent {
       if (i != input && (other.rank == 2 || (other.type_variable < 0 && !IsReal(other.dtype)))) return true;
     }
     return false;
-  }
-  static void CountNames(const Signature& s, const TensorSpec& spec, std::array<int, kMaxNames>* uses) {
-    for (int d = 0; d < spec.rank; ++d) {
-      const DimSpec& dim = spec.dims[static_cast<size_t>(d)];
-      for (const int name : {int{dim.name}, int{dim.other}}) {
-        if (name >= 0) ++(*uses)[static_cast<size_t>(name)];
-      }
-      if (dim.expr >= 0) CountNames(s, dim.expr, uses);
-    }
-  }
-  static void CountNames(const Signature& s, int expr, std::array<int, kMaxNames>* uses) {
-    const Expr& e = s.expr(expr);
-    if (e.kind == ExprKind::kDim && e.name >= 0) ++(*uses)[static_cast<size_t>(e.name)];
-    for (const int side : {int{e.left}, int{e.right}}) {
-      if (side >= 0) CountNames(s, side, uses);
-    }
   }
 };
 
@@ -219,6 +227,7 @@ class CallMaker {
       for (uint32_t i = 0; i < rank; ++i) rest_[n].push_back(Extent());
       if (alike_ && n > 0) rest_[n] = rest_[0];
     }
+    if (alike_) VaryGroups();
     if (kind_.long_extent) long_ = LongExtent::Of(resolved_);
     for (int n = 0; n < s_.num_names() && long_.input >= 0; ++n) {
       value_[n] = n == long_.name ? kLong + draw_(5) : 1;
@@ -273,6 +282,23 @@ class CallMaker {
     constexpr int64_t kHuge[] = {
         0, 0, 1, 2, 3, (int64_t{1} << 24) + 3, int64_t{1} << 31, (int64_t{1} << 32) + 16, int64_t{1} << 40};
     return kind_.huge_extents ? Pick(kHuge, draw_) : Pick(kExtents, draw_);
+  }
+
+  // Lets the extents of all groups after the first one be smaller than those of the first one, or one of them 0, as
+  // those of indices and updates may be. The groups are alike before.
+  void VaryGroups() {
+    std::vector<Shape*> groups;
+    for (int n = 0; n < s_.num_names(); ++n) {
+      if (s_.name(n).kind == NameSpec::Kind::kRest) groups.push_back(&rest_[n]);
+    }
+    if (groups.size() < 2 || groups[0]->rank() == 0) return;
+    const uint32_t way = draw_(4);
+    Shape part = *groups[0];
+    if (way == 0) part[static_cast<int>(draw_(static_cast<uint32_t>(part.rank())))] = 0;
+    for (int d = 0; way == 1 && d < part.rank(); ++d) {
+      part[d] = draw_(static_cast<uint32_t>(std::min(part[d], kMaxElements)) + 1);
+    }
+    for (size_t g = 1; g < groups.size(); ++g) *groups[g] = part;
   }
 
   // Evaluates `NAME = expression`, which inputs before the one that has it may use.
@@ -486,6 +512,31 @@ std::string RandomCall::Text() const {
     text += t.present() ? Concat(" ", NameOf(t.dtype()), ToString(t.shape())) : " (none)";
   }
   return text + ")";
+}
+
+bool IsBatch(const Signature& s, const TensorSpec& spec, int name) {
+  if (spec.rank == 0) return false;
+  const DimSpec& first = spec.dims[0];
+  if (s.name(name).kind == NameSpec::Kind::kRest) return first.kind == DimSpec::Kind::kRest && first.name >= 0;
+  return first.kind == DimSpec::Kind::kBind && first.name == name;
+}
+
+std::vector<int> BatchNames(const Signature& s) {
+  const std::array<int, kMaxNames> uses = CountNames(s);
+  std::vector<int> names;
+  int all_of_groups = 0;
+  for (int name = 0; name < s.num_names(); ++name) {
+    if (s.name(name).kind == NameSpec::Kind::kRest) all_of_groups += uses[static_cast<size_t>(name)];
+  }
+  for (int name = 0; name < s.num_names(); ++name) {
+    int of_inputs = 0, of_outputs = 0;
+    for (int i = 0; i < s.num_inputs(); ++i) of_inputs += IsBatch(s, s.input(i), name) ? 1 : 0;
+    for (int o = 0; o < s.num_outputs(); ++o) of_outputs += IsBatch(s, s.output(o), name) ? 1 : 0;
+    const bool group = s.name(name).kind == NameSpec::Kind::kRest;
+    const int all = group ? std::exchange(all_of_groups, -1) : uses[static_cast<size_t>(name)];  // groups once
+    if (of_inputs > 0 && of_outputs == s.num_outputs() && all == of_inputs + of_outputs) names.push_back(name);
+  }
+  return names;
 }
 
 bool HasLongExtent(const Op& op) {

@@ -46,6 +46,13 @@ struct RandomCall {
   std::string Text() const;
 };
 
+/// Returns the names of the signature whose extents are only the first ones of inputs and of all outputs: items, such
+/// as images or matrices, that are computed independently, unless the operator's definition says otherwise. One name
+/// stands for all groups of extents (...B).
+std::vector<int> BatchNames(const Signature& s);
+/// Returns whether the first extent of a tensor is that of a name of BatchNames().
+bool IsBatch(const Signature& s, const TensorSpec& spec, int name);
+
 /// Returns whether some signature of the operator has an extent for CallKind::long_extent.
 bool HasLongExtent(const Op& op);
 
@@ -73,6 +80,24 @@ struct Outcome {
   bool compared = false;  // the outputs were compared with the reference
   bool excused = false;   // AgainstReference accepted a difference
 };
+
+/// Computes a few items alone, along each of the BatchNames() that has several in this call, on every instruction set.
+/// Returns an empty text, or an item whose results are not bit for bit those that it has with the others. Two NaN are
+/// equal. `compared` is increased by the number of items.
+std::string DifferenceOfItems(const RandomCall& call, int* compared);
+
+/// Expects that the items of a call do not depend on each other: see DifferenceOfItems.
+template <class P>
+void ExpectIndependentItems(const P& params, const std::vector<HostTensor>& inputs) {
+  RandomCall call;
+  call.op = FindOp(P::kName);
+  call.params = Params(const_cast<P*>(&params), ParamsDeleter{[](void*) {}});
+  call.inputs = inputs;
+  call.optional_outputs = true;
+  int compared = 0;
+  EXPECT_EQ(DifferenceOfItems(call, &compared), "") << call.Text();
+  EXPECT_GT(compared, 0);
+}
 
 /// Runs the call on every instruction set with one and several threads, and the emulated CUDA kernel. Returns an empty
 /// text, or a failure: an outcome that depends on the number of threads or differs from the reference

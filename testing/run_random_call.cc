@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <new>
 #include <optional>
@@ -90,9 +91,9 @@ Result RunOnCpu(const RandomCall& call, const std::vector<AnyTensor>& views, int
   return result;
 }
 
-std::vector<AnyTensor> ViewsOf(const RandomCall& call) {
+std::vector<AnyTensor> ViewsOf(const std::vector<HostTensor>& inputs) {
   std::vector<AnyTensor> views;
-  for (const HostTensor& t : call.inputs) views.push_back(t.view());
+  for (const HostTensor& t : inputs) views.push_back(t.view());
   return views;
 }
 
@@ -111,6 +112,70 @@ std::string DifferenceOfThreads(const RandomCall& call, const Kernel& kernel, co
     if (present != expected) return Concat("output ", o, expected ? " is missing" : " was not requested");
     if (present && !one.outputs[o].SameBytes(several.outputs[o]))
       return Concat("output ", o, " depends on the threads");
+  }
+  return "";
+}
+
+// Returns the elements [first, first + 1) along the first dimension.
+HostTensor ItemOf(const HostTensor& t, int64_t first) {
+  Shape shape = t.shape();
+  const int64_t size = shape[0] == 0 ? 0 : t.size() / shape[0];
+  shape[0] = 1;
+  HostTensor item(t.dtype(), shape);
+  const size_t bytes = static_cast<size_t>(size) * SizeOf(t.dtype());
+  if (bytes > 0) std::memcpy(item.data<char>(), t.data<char>() + static_cast<size_t>(first) * bytes, bytes);
+  return item;
+}
+
+// Returns the first element of an item that differs from the same one among others, or -1.
+int64_t DifferingElement(const HostTensor& item, const HostTensor& among, int64_t index) {
+  const HostTensor expected = ItemOf(among, index);
+  if (item.shape() != expected.shape()) return 0;
+  if (item.SameBytes(expected)) return -1;
+  const size_t size = SizeOf(item.dtype());
+  for (int64_t e = 0; e < item.size(); ++e) {
+    if (std::isnan(item.at(e)) && std::isnan(expected.at(e))) continue;
+    const size_t at = static_cast<size_t>(e) * size;
+    if (std::memcmp(item.data<char>() + at, expected.data<char>() + at, size) != 0) return e;
+  }
+  return -1;
+}
+
+// DifferenceOfItems along one name, on the selected instruction set.
+std::string DifferenceAlong(const RandomCall& call, const Signature& s, int name, int* compared) {
+  const auto has_items = [&](size_t input) {
+    const TensorSpec& spec = SpecOf(s, input);
+    if (!IsBatch(s, spec, name) || !call.inputs[input].present()) return false;
+    const bool is_group = spec.dims[0].kind == DimSpec::Kind::kRest;
+    return !is_group || call.inputs[input].shape().rank() >= spec.rank;  // the group has a dimension
+  };
+  int64_t count = 0;
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    if (!has_items(i)) continue;
+    const int64_t here = call.inputs[i].shape()[0];
+    if (count > 0 && here != count) return "";
+    count = here;
+  }
+  if (count < 2) return "";
+  const Result all = RunOnCpu(call, ViewsOf(call.inputs), 1);
+  if (!all.status.ok()) return "";
+  for (const int64_t index : {int64_t{0}, count / 2, count - 1}) {
+    std::vector<HostTensor> inputs = call.inputs;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (has_items(i)) inputs[i] = ItemOf(inputs[i], index);
+    }
+    const Result one = RunOnCpu(call, ViewsOf(inputs), 1);
+    const std::string subject = Concat("item ", index, " of ", count, " along ", s.name(name).text, ": ");
+    if (!one.status.ok()) return subject + "alone it is an error: " + one.status.message();
+    ++*compared;
+    for (size_t o = 0; o < all.outputs.size(); ++o) {
+      if (!all.outputs[o].present()) continue;
+      const HostTensor& alone = one.outputs[o];
+      const int64_t e = DifferingElement(alone, all.outputs[o], index);
+      if (e < 0) continue;
+      return Concat(subject, "output ", o, " element ", e, " is ", ItemOf(all.outputs[o], index).at(e), ", alone ",
+                    alone.at(e));
+    }
   }
   return "";
 }
@@ -151,15 +216,31 @@ std::string RunOnGpu(const RandomCall& call, AgainstReference* reference) {
 }  // namespace
 
 Status RunOnce(const RandomCall& call, std::vector<HostTensor>* outputs) {
-  const std::vector<AnyTensor> views = ViewsOf(call);
+  const std::vector<AnyTensor> views = ViewsOf(call.inputs);
   Result result = RunOnCpu(call, views, 1);
   if (result.status.ok()) *outputs = std::move(result.outputs);
   return result.status;
 }
 
+std::string DifferenceOfItems(const RandomCall& call, int* compared) {
+  const Kernel* kernel = nullptr;
+  if (!call.op->FindKernel(Device::kCpu, ViewsOf(call.inputs), &kernel).ok()) return "";
+  const Signature& s = *call.op->signatures[static_cast<size_t>(kernel->signature)].signature;
+  std::string wrong;
+  for (const int name : BatchNames(s)) {
+    for (const std::string& isa : AvailableIsas()) {
+      if (!wrong.empty() || !ForceIsa(isa).ok()) break;
+      wrong = DifferenceAlong(call, s, name, compared);
+      if (!wrong.empty()) wrong += " (on " + isa + ")";
+    }
+  }
+  (void)ForceIsa("");
+  return wrong;
+}
+
 std::string RunRandomCall(const RandomCall& call, Outcome* outcome) {
   *outcome = {};
-  const std::vector<AnyTensor> views = ViewsOf(call);
+  const std::vector<AnyTensor> views = ViewsOf(call.inputs);
   const Kernel* kernel = nullptr;
   const Status found = call.op->FindKernel(Device::kCpu, views, &kernel);
   if (!found.ok()) {

@@ -71,4 +71,10 @@ size_t PeakScratch(const P& params, const std::vector<HostTensor>& inputs) {
   return status.ok() ? memory.peak() : 0;
 }
 
+/// Expects that a thread needs no more scratch memory for many items than for two.
+template <class P, class InputsOf>
+void ExpectScratchOfOneThread(const P& params, const InputsOf& inputs_of) {
+  EXPECT_EQ(PeakScratch(params, inputs_of(100)), PeakScratch(params, inputs_of(2)));
+}
+
 }  // namespace polyop::testing

@@ -219,6 +219,49 @@ TEST_P(Robustness, InputsOftenSuitTheirRole) {
   }
 }
 
+// Operators whose items depend on the others, by their definitions.
+const std::map<std::string_view, std::string_view> kDependentItems = {
+    {"random_distribution", "a number depends on its position in the tensor"},
+    {"scatter_nd", "an index selects elements of all data"},
+    {"scatter_reduce", "a vector of indices selects slices of all data"},
+    {"softmax", "normalizes along the first dimension"},
+    {"voxel_grid", "the grid begins at the smallest position"},
+};
+
+// Returns whether an attribute of the call selects the first dimension, along which elements are not independent.
+bool IsAlongFirstDimension(const RandomCall& call) {
+  for (const AttrInfo& info : call.op->attributes) {
+    const std::string_view name = info.spec.name;
+    if (name != "axis" && name != "dim") continue;
+    const int64_t axis = info.get(info.spec, call.params.get()).ints.at(0);
+    if (axis == 0 || axis == -call.inputs[0].shape().rank()) return true;
+  }
+  return false;
+}
+
+// The results of an item are the same bytes alone and with others.
+TEST_P(Robustness, ItemsDoNotDependOnOthers) {
+  const Op& op = *GetParam();
+  if (kDependentItems.contains(op.name)) return;
+  const auto end = Clock::now() + std::chrono::duration<double>(SecondsEach(0));
+  int compared = 0;
+  for (uint32_t seed = 0; seed < kCalls / 4 || Clock::now() < end; ++seed) {
+    std::mt19937 rng(seed);
+    const Draw draw = [&](uint32_t n) { return static_cast<uint32_t>(rng() % n); };
+    CallKind kind = KindOf(seed);
+    kind.huge_extents = kind.broken = kind.many_tensors = false;
+    const RandomCall call = MakeValidCall(op, draw, kind, 20);
+    if (IsAlongFirstDimension(call)) continue;
+    const Watchdog watchdog(call.Text());
+    const std::string wrong = DifferenceOfItems(call, &compared);
+    ASSERT_EQ(wrong, "") << "seed " << seed << ": " << call.Text() << ValuesOf(call, wrong);
+  }
+  std::printf("%d items compared\n", compared);
+  const bool has_items =
+      std::ranges::any_of(op.signatures, [](const OpSignature& s) { return !BatchNames(*s.signature).empty(); });
+  EXPECT_EQ(compared > 0, has_items);
+}
+
 // Indices that float cannot count address the right elements.
 TEST_P(Robustness, IndicesAboveTheIntegersOfFloat) {
   const Op& op = *GetParam();

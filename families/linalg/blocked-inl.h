@@ -158,16 +158,9 @@ HWY_NOINLINE void Transpose(const From* from, int64_t rows, int64_t columns, To*
 /// Returns false if there is no memory.
 template <class Compute>
 bool ForLargeMatrices(const Context& context, int64_t count, int64_t doubles, const Compute& compute) {
-  const Scratch<double> work = context.Allocate<double>(Context::NumTasks(count, 1) * doubles);
-  if (!work) return false;
-  if (count == 1) {
-    compute(0, work.data(), &context);
-    return true;
-  }
-  context.ParallelFor(count, 1, [&](int64_t task, int64_t begin, int64_t end) {
-    for (int64_t n = begin; n < end; ++n) compute(n, work.data() + task * doubles, nullptr);
+  return context.ParallelForWithScratch<double>(count, 1, doubles, [&](double* work, int64_t begin, int64_t end) {
+    for (int64_t n = begin; n < end; ++n) compute(n, work, count == 1 ? &context : nullptr);
   });
-  return true;
 }
 
 /// Subtracts products of matrices, on the threads of a context if there is one.

@@ -60,6 +60,9 @@ HWY_INLINE int64_t RealLanes() { return static_cast<int64_t>(hn::Lanes(RealTag()
 HWY_INLINE Reals LoadReals(const double* from) { return hn::LoadU(RealTag(), from); }
 HWY_INLINE void StoreReals(Reals v, double* to) { hn::StoreU(v, RealTag(), to); }
 HWY_INLINE Reals RealsOf(double x) { return hn::Set(RealTag(), x); }
+/// Returns +0 for -0. The sign of a zero may depend on the other lanes: steps that change only some of the lanes
+/// multiply the elements of the others by 0 and add the products.
+HWY_INLINE Reals WithoutSignOfZero(Reals x) { return hn::Add(x, hn::Zero(RealTag())); }
 HWY_INLINE RealMask AllLanes() { return hn::Eq(hn::Zero(RealTag()), hn::Zero(RealTag())); }
 /// Writes 1 for the lanes of the mask, and 0 for the others.
 HWY_INLINE void StoreLanes(RealMask mask, double* to) { StoreReals(hn::IfThenElseZero(mask, RealsOf(1)), to); }
@@ -333,7 +336,8 @@ void StoreRowsInOrder(const LaneMatrices& a, int64_t lane, const double* order, 
   }
   for (int64_t i = 0; i < a.columns; ++i) {
     for (int64_t k = 0; k < a.rows; ++k) {
-      to[as_columns ? i * a.rows + k : k * a.columns + i] = static_cast<T>(rows[k][i * lanes]);
+      // Without the sign of a zero.
+      to[as_columns ? i * a.rows + k : k * a.columns + i] = static_cast<T>(rows[k][i * lanes] + 0.0);
     }
   }
 }
@@ -495,37 +499,32 @@ bool ForLaneGroups(const Context& context, int64_t count, double nanoseconds, in
                    const Single& single) {
   const int64_t lanes = kVectors * RealLanes(), groups = (count + lanes - 1) / lanes;
   const int64_t grain = GrainFor(nanoseconds * static_cast<double>(lanes));
-  const Scratch<double> work = context.Allocate<double>(Context::NumTasks(groups, grain) * doubles);
-  if (!work) return false;
-  context.ParallelFor(groups, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
-    HWY_ALIGN double done[kVectors * hn::MaxLanes(RealTag())] = {};
-    double* const memory = work.data() + task * doubles;
-    for (int64_t first = begin * lanes; first < std::min(end * lanes, count); first += lanes) {
-      const int64_t here = std::min(lanes, count - first);
-      group(first, here, memory, done);
-      auto all_done = AllLanes();
-      for (int v = 0; v < kVectors; ++v) {
-        all_done = hn::And(all_done, hn::Ne(LoadReals(done + v * RealLanes()), hn::Zero(RealTag())));
-      }
-      if (hn::AllTrue(RealTag(), all_done)) continue;
-      for (int64_t m = 0; m < here; ++m) {
-        if (done[m] == 0) single(first + m, memory);
-      }
-    }
-  });
-  return true;
+  return context.ParallelForWithScratch<double>(
+      groups, grain, doubles, [&](double* memory, int64_t begin, int64_t end) HWY_ATTR {
+        HWY_ALIGN double done[kVectors * hn::MaxLanes(RealTag())] = {};
+        for (int64_t first = begin * lanes; first < std::min(end * lanes, count); first += lanes) {
+          const int64_t here = std::min(lanes, count - first);
+          group(first, here, memory, done);
+          auto all_done = AllLanes();
+          for (int v = 0; v < kVectors; ++v) {
+            all_done = hn::And(all_done, hn::Ne(LoadReals(done + v * RealLanes()), hn::Zero(RealTag())));
+          }
+          if (hn::AllTrue(RealTag(), all_done)) continue;
+          for (int64_t m = 0; m < here; ++m) {
+            if (done[m] == 0) single(first + m, memory);
+          }
+        }
+      });
 }
 
 /// Decomposes each matrix n by matrices.Decompose(n, memory). Returns false if there is no memory.
 template <class Matrices>
 bool DecomposeEach(const Context& context, const Matrices& matrices) {
   const int64_t size = matrices.WorkSize(), grain = GrainFor(matrices.Operations() + 50);
-  const Scratch<double> work = context.Allocate<double>(Context::NumTasks(matrices.count, grain) * size);
-  if (!work) return false;
-  context.ParallelFor(matrices.count, grain, [&](int64_t task, int64_t begin, int64_t end) {
-    for (int64_t n = begin; n < end; ++n) matrices.Decompose(n, work.data() + task * size);
-  });
-  return true;
+  return context.ParallelForWithScratch<double>(matrices.count, grain, size,
+                                                [&](double* work, int64_t begin, int64_t end) {
+                                                  for (int64_t n = begin; n < end; ++n) matrices.Decompose(n, work);
+                                                });
 }
 
 /// DecomposeEach, or by groups of lanes first if `in_groups`: see ForLaneGroups about `group` and its `doubles`.

@@ -81,7 +81,7 @@ class SymmetricLanes {
       auto sum = zero;
       for (int64_t j = k + 2; j < size; ++j) sum = hn::MulAdd(a.Get(k, j), a.Get(k, j), sum);
       const auto none = hn::Le(sum, negligible);
-      const auto first = a.Get(k, k + 1);
+      const auto first = WithoutSignOfZero(a.Get(k, k + 1));
       const auto beta = hn::Neg(hn::CopySign(hn::Sqrt(hn::MulAdd(first, first, sum)), first));
       const auto factor = hn::IfThenZeroElse(none, hn::Div(one, hn::Sub(first, beta)));
       const auto tau = hn::IfThenZeroElse(none, hn::Div(hn::Sub(beta, first), beta));
@@ -166,7 +166,7 @@ class SymmetricLanes {
       if (hn::AllTrue(d, ended)) break;
     }
     // Wilkinson's shift.
-    const auto g0 = hn::Div(hn::Sub(second, blocks.start), hn::Add(first, first));
+    const auto g0 = hn::Div(WithoutSignOfZero(hn::Sub(second, blocks.start)), hn::Add(first, first));
     const auto root = hn::CopySign(hn::Sqrt(hn::MulAdd(g0, g0, one)), g0);
     blocks.bulge = hn::Add(hn::Sub(corner, blocks.start), hn::Div(first, hn::Add(g0, root)));
     blocks.sine = blocks.cosine = one;

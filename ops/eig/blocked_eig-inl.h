@@ -114,8 +114,8 @@ bool GeneralEigen(const GeneralMatrices<T>& matrices, int64_t n, const Context* 
   const SchurForm schur(products, a, matrices.with_vectors ? vectors : nullptr, memory);
   if (!schur.Decompose(balance, real, imaginary)) return false;
   for (int64_t k = 0; k < size; ++k) {
-    matrices.values[2 * (n * size + k)] = static_cast<T>(real[k] / scale);
-    matrices.values[2 * (n * size + k) + 1] = static_cast<T>(imaginary[k] / scale);
+    matrices.values[2 * (n * size + k)] = static_cast<T>(real[k] / scale + 0.0);  // +0, never -0
+    matrices.values[2 * (n * size + k) + 1] = static_cast<T>(imaginary[k] / scale + 0.0);
   }
   if (!matrices.with_vectors) return true;
   double norm = 0;

@@ -20,7 +20,7 @@ namespace {
 template <class T>
 bool DecomposeMatrices(const Context& context, const GeneralMatrices<T>& matrices) {
   if (matrices.size < blocked::kMinSize) {
-    const bool in_groups = matrices.count > 1 && matrices.size > 1 && matrices.size <= kMaxSizeInLanes;
+    const bool in_groups = matrices.size > 1 && matrices.size <= kMaxSizeInLanes;
     return DecomposeAll<1>(context, matrices, in_groups, EigGroupDoubles(matrices),
                            [&](int64_t first, int64_t count, double* memory, double* computed)
                                HWY_ATTR { EigGroup(matrices, first, count, memory, computed); });

@@ -37,11 +37,16 @@ HWY_INLINE LaneNumber Select(RealMask mask, const LaneNumber& yes, const LaneNum
 }
 HWY_INLINE Reals SumOfMagnitudes(const LaneNumber& x) { return hn::Add(hn::Abs(x.real), hn::Abs(x.imaginary)); }
 
-/// Returns the inverse of a number, or that of `least` if the number is smaller in magnitude.
+/// Returns the inverse of a number, or that of `least` if the number is smaller in magnitude. That of a real number is
+/// the rounded quotient, as without imaginary parts.
 HWY_INLINE LaneNumber InverseAwayFromZero(const LaneNumber& x, Reals least) {
-  const LaneNumber y = Select(hn::Lt(SumOfMagnitudes(x), least), {least, hn::Zero(RealTag())}, x);
-  const auto factor = hn::Div(RealsOf(1), hn::MulAdd(y.real, y.real, hn::Mul(y.imaginary, y.imaginary)));
-  return {hn::Mul(y.real, factor), hn::Neg(hn::Mul(y.imaginary, factor))};
+  const auto zero = hn::Zero(RealTag());
+  const LaneNumber y = Select(hn::Lt(SumOfMagnitudes(x), least), {least, zero}, x);
+  const auto is_real = hn::Eq(y.imaginary, zero);
+  const auto square = hn::MulAdd(y.real, y.real, hn::Mul(y.imaginary, y.imaginary));
+  const auto factor = hn::Div(RealsOf(1), hn::IfThenElse(is_real, y.real, square));
+  return {hn::IfThenElse(is_real, factor, hn::Mul(y.real, factor)),
+          hn::IfThenZeroElse(is_real, hn::Neg(hn::Mul(y.imaginary, factor)))};
 }
 
 /// Householder's reflection I - tau v v^T of two or three elements, where v[0] is 1.
@@ -79,7 +84,12 @@ class GeneralLanes {
     auto done = hn::And(usual.mask, Iterate());
     done = hn::And(done, StandardizeBlocks(done));
     if (with_vectors_) FindVectors();
-    for (int64_t k = 0; k < 2 * size_; ++k) values.Set(0, k, hn::Mul(values.Get(0, k), usual.magnitude));
+    for (int64_t k = 0; k < 2 * size_; ++k) {
+      values.Set(0, k, WithoutSignOfZero(hn::Mul(values.Get(0, k), usual.magnitude)));
+    }
+    for (int64_t e = 0; with_vectors_ && e < 2 * size_ * size_; ++e) {
+      basis.Set(0, e, WithoutSignOfZero(basis.Get(0, e)));
+    }
     return done;
   }
 
@@ -174,6 +184,7 @@ class GeneralLanes {
   // Finds the reflection that makes the elements whose sum of squares is `rest` 0: returns the factor of their vector,
   // and the other element as it becomes. Where they are negligible next to 1, tau and the factor are 0.
   static HWY_INLINE Reals FindReflection(Reals first, Reals rest, Reals* factor, Reals* beta) {
+    first = WithoutSignOfZero(first);
     const auto none = hn::Lt(rest, RealsOf(0x1p-900));
     const auto length = hn::CopySign(hn::Sqrt(hn::MulAdd(first, first, rest)), first);
     *beta = hn::IfThenElse(none, first, hn::Neg(length));
@@ -454,7 +465,7 @@ class GeneralLanes {
       const auto product_sign = hn::Xor(b, c);
       const auto opposite = hn::IsNegative(product_sign);
       const auto standard = hn::Or(hn::Not(block), hn::And(hn::Eq(a, e), opposite));
-      const auto difference = hn::Sub(a, e), p = hn::Mul(difference, half);
+      const auto difference = WithoutSignOfZero(hn::Sub(a, e)), p = hn::Mul(difference, half);
       const auto larger = hn::Max(hn::Abs(b), hn::Abs(c));
       const auto smaller = hn::CopySign(hn::Min(hn::Abs(b), hn::Abs(c)), product_sign);
       const auto scale = hn::Max(hn::Abs(p), larger), inverse = hn::Div(one, scale);
@@ -492,7 +503,7 @@ class GeneralLanes {
       values.Set(k, 0, a);
       values.Set(k + 1, 0, e);
       values.Set(k, 1, hn::IfThenElse(block, imaginary, values.Get(k, 1)));
-      values.Set(k + 1, 1, hn::Neg(imaginary));
+      values.Set(k + 1, 1, hn::IfThenElse(block, hn::Neg(imaginary), values.Get(k + 1, 1)));
       if (!with_vectors_) continue;
       RotateRows(h, k, k + 2, cosine, sine);
       for (int64_t i = 0; i < k; ++i) {

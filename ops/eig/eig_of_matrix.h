@@ -205,8 +205,8 @@ struct GeneralMatrices {
     }
     if (!converged) return Fail(n);
     for (int64_t k = 0; k < size; ++k) {
-      values[2 * (n * size + k)] = static_cast<T>(real[k] / scale);
-      values[2 * (n * size + k) + 1] = static_cast<T>(imaginary[k] / scale);
+      values[2 * (n * size + k)] = static_cast<T>(real[k] / scale + 0.0);  // +0, never -0
+      values[2 * (n * size + k) + 1] = static_cast<T>(imaginary[k] / scale + 0.0);
     }
     if (!with_vectors) return;
     double norm = 0;
@@ -236,11 +236,11 @@ struct GeneralMatrices {
     eig::Normalize(v, size);
     for (int64_t i = 0; i < size; ++i) {
       T* const to = basis + 2 * ((n * size + i) * size + k);
-      to[0] = static_cast<T>(v.real[i]);
-      to[1] = static_cast<T>(v.imaginary[i]);
+      to[0] = static_cast<T>(v.real[i] + 0.0);
+      to[1] = static_cast<T>(v.imaginary[i] + 0.0);
       if (!pair) continue;
       to[2] = to[0];
-      to[3] = -to[1];
+      to[3] = static_cast<T>(0.0 - v.imaginary[i]);
     }
   }
 

@@ -7,6 +7,8 @@
 #include <string>
 
 #include "kernels/cpu/simd.h"
+#include "testing/random_call.h"
+#include "testing/scratch.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
@@ -301,6 +303,40 @@ TEST(Eig, EmptyAndInvalidInputs) {
   ExpectMatchesReference(Eig{}, {zeros({0, 3, 3})});
   ExpectMatchesReference(Eig{}, {zeros({3, 0, 0})});
   ExpectError(Eig{}, {zeros({2, 3})}, {"'a'", "to be N = 2", "got 3"});
+}
+
+// log, angle and pow of a number with the imaginary part -0 take another branch.
+TEST(Eig, RealEigenvaluesHaveNoNegativeZero) {
+  for (const DType dtype : {DType::kF32, DType::kF64}) {
+    for (const int64_t count : {1, 2, 9}) {
+      for (const int64_t size : {2, 3, 50}) {
+        HostTensor a = HostTensor::Full(dtype, {count, size, size}, 0);
+        for (int64_t e = 0; e < a.size(); ++e) {
+          const int64_t i = e / size % size, j = e % size;
+          a.set(e, i == j ? (i % 3 == 1 ? -3 : 2) : j == i + 1 || i == j + 1 ? 1 : 0);
+        }
+        std::vector<HostTensor> out;
+        ASSERT_TRUE(testing::Run(Eig{}, {a}, &out).ok());
+        for (const HostTensor& numbers : out) {
+          for (int64_t e = 1; e < numbers.size(); e += 2) EXPECT_FALSE(std::signbit(numbers.at(e))) << count << size;
+        }
+      }
+    }
+  }
+}
+
+// Their results and the scratch memory of a thread do not depend on their number.
+TEST(Eig, ManyMatrices) {
+  for (const int64_t size : {3, 16, 20, 50}) {
+    const auto inputs_of = [size](int64_t count) {
+      std::mt19937 rng(1);
+      return std::vector{HostTensor::Uniform(DType::kF64, {count, size, size}, rng)};
+    };
+    for (const auto& op : {Eig{}, Eig{.vectors = 0}}) {
+      ExpectIndependentItems(op, inputs_of(9));
+      ExpectScratchOfOneThread(op, inputs_of);
+    }
+  }
 }
 
 }  // namespace

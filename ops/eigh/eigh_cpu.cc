@@ -52,7 +52,7 @@ bool DecomposeMatrices(const Context& context, const SymmetricMatricesInVectors<
         context, matrices.count, matrices.DoublesByBlocks(),
         [&](int64_t n, double* work, const Context* threads) { matrices.DecomposeByBlocks(n, threads, work); });
   }
-  const bool in_groups = matrices.count > 1 && matrices.size > 0 && matrices.size <= kMaxSizeInLanes;
+  const bool in_groups = matrices.size > 0 && matrices.size <= kMaxSizeInLanes;
   return DecomposeAll<SymmetricLanes::kGroups>(context, matrices, in_groups, EighGroupDoubles(matrices),
                                                [&](int64_t first, int64_t count, double* memory, double* computed)
                                                    HWY_ATTR { EighGroup(matrices, first, count, memory, computed); });

@@ -52,7 +52,7 @@ void EighGroup(const SymmetricMatrices<T>& matrices, int64_t first, int64_t coun
         order[kMaxSizeInLanes * hn::MaxLanes(RealTag())];
     double* const computed = done + g * lanes;
     StoreLanes(hn::And(usual[g], converged[g]), computed);
-    for (int64_t k = 0; k < size; ++k) StoreReals(eigen.Value(k, g), values + k * lanes);
+    for (int64_t k = 0; k < size; ++k) StoreReals(WithoutSignOfZero(eigen.Value(k, g)), values + k * lanes);
     SortInLanes(values, size, matrices.with_vectors ? order : nullptr);
     const int64_t start = first + g * lanes, here = std::min(lanes, first + count - start);
     LaneMatrices{values, 1, size}.Write(here, matrices.values + start * size);

@@ -4,6 +4,8 @@
 #include <string>
 
 #include "kernels/cpu/simd.h"
+#include "testing/random_call.h"
+#include "testing/scratch.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
@@ -181,6 +183,20 @@ TEST(Eigh, EmptyAndInvalidInputs) {
   ExpectMatchesReference(Eigh{}, {zeros({0, 3, 3})});
   ExpectMatchesReference(Eigh{}, {zeros({3, 0, 0})});
   ExpectError(Eigh{}, {zeros({2, 3})}, {"'a'", "to be N = 2", "got 3"});
+}
+
+// Their results and the scratch memory of a thread do not depend on their number.
+TEST(Eigh, ManyMatrices) {
+  for (const int64_t size : {3, 16, 20, 50}) {
+    const auto inputs_of = [size](int64_t count) {
+      std::mt19937 rng(1);
+      return std::vector{HostTensor::Uniform(DType::kF64, {count, size, size}, rng)};
+    };
+    for (const auto& op : {Eigh{}, Eigh{.vectors = 0}}) {
+      ExpectIndependentItems(op, inputs_of(9));
+      ExpectScratchOfOneThread(op, inputs_of);
+    }
+  }
 }
 
 }  // namespace

@@ -152,31 +152,29 @@ Status InvertAll(const Context& context, Tensor<const T, kAnyRank> input, Tensor
   const int64_t size = input.dim(input.rank() - 1), count = input.size() / (size * size);
   if (size <= kMaxSizeInLanes) return InvertInLanes(context, input.data(), count, size, output.data());
   if (size >= blocked::kMinSize) {
-    const int64_t matrix = (size + 2) * size;
-    const Scratch<int32_t> pivots = context.Allocate<int32_t>(count * size);
+    const int64_t matrix = (size + 3) * size;
     const auto invert = [&](int64_t n, double* work, const Context* threads) {
+      double* const pivots = work + (size + 2) * size;
       const InverseScratch scratch{work,    work + size * size, work + (size + 1) * size,
-                                   nullptr, work + matrix,      pivots.data() + n * size,
+                                   nullptr, work + matrix,      reinterpret_cast<int32_t*>(pivots),
                                    threads};
       Invert(input.data() + n * size * size, size, scratch, output.data() + n * size * size);
     };
-    if (pivots && blocked::ForLargeMatrices(context, count, matrix + BlockDoubles(size), invert)) return Status::Ok();
+    if (blocked::ForLargeMatrices(context, count, matrix + BlockDoubles(size), invert)) return Status::Ok();
     return Internal("out of memory: a matrix of ", size, " rows");
   }
   const double cubed = static_cast<double>(size) * static_cast<double>(size) * static_cast<double>(size);
   const int64_t grain = GrainFor(cubed + 20);
-  const int64_t tasks = Context::NumTasks(count, grain);
-  const Scratch<double> reals = context.Allocate<double>(tasks * (size + 2) * size);
-  const Scratch<int64_t> rows = context.Allocate<int64_t>(tasks * size);
-  if (!reals || !rows) return Internal("out of memory: a matrix of ", size, " rows");
-  context.ParallelFor(count, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
-    double* const matrix = reals.data() + task * (size + 2) * size;
-    const InverseScratch scratch{matrix, matrix + size * size, matrix + (size + 1) * size, rows.data() + task * size};
+  const auto invert = [&](double* matrix, int64_t begin, int64_t end) HWY_ATTR {
+    double* const rows = matrix + (size + 2) * size;
+    const InverseScratch scratch{matrix, matrix + size * size, matrix + (size + 1) * size,
+                                 reinterpret_cast<int64_t*>(rows)};
     for (int64_t n = begin; n < end; ++n) {
       Invert(input.data() + n * size * size, size, scratch, output.data() + n * size * size);
     }
-  });
-  return Status::Ok();
+  };
+  if (context.ParallelForWithScratch<double>(count, grain, (size + 3) * size, invert)) return Status::Ok();
+  return Internal("out of memory: a matrix of ", size, " rows");
 }
 
 template <class T>

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "testing/random_call.h"
+#include "testing/scratch.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
@@ -100,6 +102,20 @@ TEST(Inverse, EmptyAndInvalidInputs) {
   ExpectMatchesReference(Inverse{}, {F32({3, 0, 0}, {})});
   ExpectError(Inverse{}, {HostTensor::Full(DType::kF32, {2, 3, 4}, 0)}, {"'input'", "to be M = 3", "got 4"});
   ExpectError(Inverse{}, {HostTensor::Full(DType::kF32, {4}, 0)}, {"'input': expected rank at least 2, got 1"});
+}
+
+// Their results and the scratch memory of a thread do not depend on their number.
+TEST(Inverse, ManyMatrices) {
+  for (const int64_t size : {3, 16, 20, 50}) {
+    const auto inputs_of = [size](int64_t count) {
+      std::mt19937 rng(1);
+      return std::vector{HostTensor::Uniform(DType::kF32, {count, size, size}, rng)};
+    };
+    for (const auto& op : {Inverse{}}) {
+      ExpectIndependentItems(op, inputs_of(9));
+      ExpectScratchOfOneThread(op, inputs_of);
+    }
+  }
 }
 
 }  // namespace

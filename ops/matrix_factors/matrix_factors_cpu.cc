@@ -82,8 +82,7 @@ template <class T>
 bool FactorAll(const Context& context, const MatricesToFactor<T>& matrices) {
   const double nanoseconds = matrices.Operations() + 50;
   const bool in_lanes = matrices.method != MatrixFactors::Method::kLdl;  // its pivots differ too much
-  if (in_lanes && matrices.count > 1 && std::max(matrices.rows, matrices.columns) <= kMaxSizeInLanes &&
-      matrices.smaller() > 0) {
+  if (in_lanes && std::max(matrices.rows, matrices.columns) <= kMaxSizeInLanes && matrices.smaller() > 0) {
     return FactorInLanes(context, matrices, nanoseconds / 2);
   }
   if (in_lanes && matrices.smaller() >= blocked::kMinSize) {
@@ -96,13 +95,10 @@ bool FactorAll(const Context& context, const MatricesToFactor<T>& matrices) {
                                        if (!FactorByBlocks(matrices, n, threads, work)) matrices.Factor(n, work);
                                      });
   }
-  const int64_t grain = GrainFor(nanoseconds), size = matrices.WorkSize();
-  const Scratch<double> work = context.Allocate<double>(Context::NumTasks(matrices.count, grain) * size);
-  if (!work) return false;
-  context.ParallelFor(matrices.count, grain, [&](int64_t task, int64_t begin, int64_t end) {
-    for (int64_t n = begin; n < end; ++n) matrices.Factor(n, work.data() + task * size);
-  });
-  return true;
+  return context.ParallelForWithScratch<double>(matrices.count, GrainFor(nanoseconds), matrices.WorkSize(),
+                                                [&](double* work, int64_t begin, int64_t end) {
+                                                  for (int64_t n = begin; n < end; ++n) matrices.Factor(n, work);
+                                                });
 }
 
 template <class T>

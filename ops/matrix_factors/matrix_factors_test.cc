@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "testing/random_call.h"
+#include "testing/scratch.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
@@ -157,6 +159,21 @@ TEST(MatrixFactors, EmptyAndInvalidInputs) {
   ExpectMatchesReference(MatrixFactors{}, {F64({3, 0, 4}, {})});
   ExpectError(MatrixFactors{.method = Method::kCholesky}, {F64({1, 2}, {1, 2})},
               {"'a': expected square matrices for the method cholesky, got shape [1, 2]"});
+}
+
+// Their results and the scratch memory of a thread do not depend on their number.
+TEST(MatrixFactors, ManyMatrices) {
+  for (const int64_t size : {3, 16, 20, 50}) {
+    const auto inputs_of = [size](int64_t count) {
+      std::mt19937 rng(1);
+      return std::vector{HostTensor::Uniform(DType::kF64, {count, size, size}, rng)};
+    };
+    for (const auto& op : {MatrixFactors{}, MatrixFactors{.method = MatrixFactors::Method::kQr},
+                           MatrixFactors{.method = MatrixFactors::Method::kLdl}}) {
+      ExpectIndependentItems(op, inputs_of(9));
+      ExpectScratchOfOneThread(op, inputs_of);
+    }
+  }
 }
 
 }  // namespace

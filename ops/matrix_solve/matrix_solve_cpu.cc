@@ -108,8 +108,7 @@ bool SolveAll(const Context& context, const EquationsToSolve<T>& equations) {
   const double nanoseconds = equations.Operations() + 50;
   const int64_t size = equations.WorkSize(), rows = equations.RowsSize();
   const bool in_lanes = equations.method != MatrixSolve::Method::kLdl;  // its pivots differ too much
-  if (in_lanes && equations.count > 1 && equations.size > 0 && equations.size <= kMaxSizeInLanes &&
-      equations.columns <= kMaxColumnsInLanes) {
+  if (in_lanes && equations.size > 0 && equations.size <= kMaxSizeInLanes && equations.columns <= kMaxColumnsInLanes) {
     std::fill_n(equations.info, equations.count, 0);
     return WithConstantSize(equations.columns == 1 ? equations.size : 0, [&]<class Size>(Size) {
       using Group = SolveLanes<T, Size>;
@@ -125,25 +124,19 @@ bool SolveAll(const Context& context, const EquationsToSolve<T>& equations) {
   }
   if (in_lanes && equations.size >= blocked::kMinSize) {
     const int64_t memory = blocked::Products::Doubles(std::max(equations.size, equations.columns));
-    const Scratch<int32_t> pivots = context.Allocate<int32_t>(equations.count * rows);
-    return pivots && blocked::ForLargeMatrices(context, equations.count, size + memory,
-                                               [&](int64_t n, double* work, const Context* threads) {
-                                                 int32_t* const own = pivots.data() + n * rows;
-                                                 if (!SolveByBlocks(equations, n, threads, work, own)) {
-                                                   equations.Solve(n, work, own);
-                                                 }
-                                               });
+    return blocked::ForLargeMatrices(context, equations.count, size + memory + rows,
+                                     [&](int64_t n, double* work, const Context* threads) {
+                                       auto* const own = reinterpret_cast<int32_t*>(work + size + memory);
+                                       if (!SolveByBlocks(equations, n, threads, work, own)) {
+                                         equations.Solve(n, work, own);
+                                       }
+                                     });
   }
-  const int64_t grain = GrainFor(nanoseconds), tasks = Context::NumTasks(equations.count, grain);
-  const Scratch<double> work = context.Allocate<double>(tasks * size);
-  const Scratch<int32_t> exchanged = context.Allocate<int32_t>(tasks * rows);
-  if (!work || !exchanged) return false;
-  context.ParallelFor(equations.count, grain, [&](int64_t task, int64_t begin, int64_t end) {
-    for (int64_t n = begin; n < end; ++n) {
-      equations.Solve(n, work.data() + task * size, exchanged.data() + task * rows);
-    }
-  });
-  return true;
+  return context.ParallelForWithScratch<double>(equations.count, GrainFor(nanoseconds), size + rows,
+                                                [&](double* work, int64_t begin, int64_t end) {
+                                                  for (int64_t n = begin; n < end; ++n)
+                                                    equations.Solve(n, work, reinterpret_cast<int32_t*>(work + size));
+                                                });
 }
 
 template <class T>

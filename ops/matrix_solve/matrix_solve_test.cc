@@ -3,6 +3,8 @@
 #include <cmath>
 #include <utility>
 
+#include "testing/random_call.h"
+#include "testing/scratch.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
@@ -197,6 +199,21 @@ TEST(MatrixSolve, EmptyAndInvalidInputs) {
   ExpectError(MatrixSolve{}, {a, b, HostTensor::Full(DType::kI32, {2}, 1)}, {"'pivots': expected none"});
   ExpectError(MatrixSolve{.method = Method::kLu}, {a, b, HostTensor::Full(DType::kI32, {3}, 1)},
               {"'pivots': expected the shape of 'a' without its last dimension, got [3] for [2, 2]"});
+}
+
+// Their results and the scratch memory of a thread do not depend on their number.
+TEST(MatrixSolve, ManyMatrices) {
+  for (const int64_t size : {3, 16, 20, 50}) {
+    const auto inputs_of = [size](int64_t count) {
+      std::mt19937 rng(1);
+      return std::vector{HostTensor::Uniform(DType::kF64, {count, size, size}, rng),
+                         HostTensor::Uniform(DType::kF64, {count, size, 2}, rng)};
+    };
+    for (const auto& op : {MatrixSolve{}}) {
+      ExpectIndependentItems(op, inputs_of(9));
+      ExpectScratchOfOneThread(op, inputs_of);
+    }
+  }
 }
 
 }  // namespace

@@ -56,8 +56,7 @@ bool FactorByBlocks(const OrthogonalFactors<T>& matrices, int64_t n, const Conte
 template <class T>
 bool FactorAll(const Context& context, const OrthogonalFactors<T>& matrices) {
   if (matrices.smaller() < blocked::kMinSize) {
-    const bool in_groups =
-        matrices.count > 1 && matrices.smaller() > 0 && std::max(matrices.rows, matrices.columns) <= kMaxSizeInLanes;
+    const bool in_groups = matrices.smaller() > 0 && std::max(matrices.rows, matrices.columns) <= kMaxSizeInLanes;
     return DecomposeAll<1>(context, matrices, in_groups, GroupDoubles(matrices),
                            [&](int64_t first, int64_t count, double* memory, double* done)
                                HWY_ATTR { FactorGroup(matrices, first, count, memory, done); });

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "testing/random_call.h"
+#include "testing/scratch.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
@@ -66,6 +68,20 @@ TEST(Qr, EmptyInputs) {
   for (const Shape& shape : {Shape{0, 3, 3}, Shape{3, 0, 4}, Shape{3, 4, 0}}) {
     for (const int64_t complete : {0, 1}) {
       ExpectMatchesReference(Qr{.complete = complete}, {HostTensor::Full(DType::kF32, shape, 0)});
+    }
+  }
+}
+
+// Their results and the scratch memory of a thread do not depend on their number.
+TEST(Qr, ManyMatrices) {
+  for (const int64_t size : {3, 16, 20, 50}) {
+    const auto inputs_of = [size](int64_t count) {
+      std::mt19937 rng(1);
+      return std::vector{HostTensor::Uniform(DType::kF64, {count, size, size}, rng)};
+    };
+    for (const auto& op : {Qr{}}) {
+      ExpectIndependentItems(op, inputs_of(9));
+      ExpectScratchOfOneThread(op, inputs_of);
     }
   }
 }

@@ -95,31 +95,27 @@ bool InLanes(const Context& context, const MatricesWithDeterminants<T>& matrices
 template <class T>
 bool ByBlocks(const Context& context, const MatricesWithDeterminants<T>& matrices) {
   const int64_t size = matrices.size, area = size * size;
-  const Scratch<int32_t> pivots = context.Allocate<int32_t>(matrices.count * size);
-  return pivots && blocked::ForLargeMatrices(context, matrices.count, area + blocked::Products::Doubles(size),
-                                             [&](int64_t n, double* work, const Context* threads) {
-                                               int32_t* const own = pivots.data() + n * size;
-                                               blocked::ToDoubles(matrices.from + n * area, area, work);
-                                               if (!AllFinite(work, area)) return matrices.Compute(n, work, own);
-                                               const blocked::Products products(threads, work + area);
-                                               blocked::FactorLu(products, work, size, size, size, own);
-                                               matrices.Write(n, work, size, own);
-                                             });
+  const int64_t memory = blocked::Products::Doubles(size);
+  return blocked::ForLargeMatrices(context, matrices.count, area + memory + size,
+                                   [&](int64_t n, double* work, const Context* threads) {
+                                     auto* const own = reinterpret_cast<int32_t*>(work + area + memory);
+                                     blocked::ToDoubles(matrices.from + n * area, area, work);
+                                     if (!AllFinite(work, area)) return matrices.Compute(n, work, own);
+                                     const blocked::Products products(threads, work + area);
+                                     blocked::FactorLu(products, work, size, size, size, own);
+                                     matrices.Write(n, work, size, own);
+                                   });
 }
 
 template <class T>
 bool OneByOne(const Context& context, const MatricesWithDeterminants<T>& matrices) {
   const int64_t size = matrices.size, grain = GrainFor(matrices.Operations() + 50);
-  const int64_t tasks = Context::NumTasks(matrices.count, grain);
-  const Scratch<double> work = context.Allocate<double>(tasks * size * size);
-  const Scratch<int32_t> pivots = context.Allocate<int32_t>(tasks * size);
-  if (!work || !pivots) return false;
-  context.ParallelFor(matrices.count, grain, [&](int64_t task, int64_t begin, int64_t end) {
-    for (int64_t n = begin; n < end; ++n) {
-      matrices.Compute(n, work.data() + task * size * size, pivots.data() + task * size);
-    }
-  });
-  return true;
+  return context.ParallelForWithScratch<double>(matrices.count, grain, size * (size + 1),
+                                                [&](double* work, int64_t begin, int64_t end) {
+                                                  auto* const pivots = reinterpret_cast<int32_t*>(work + size * size);
+                                                  for (int64_t n = begin; n < end; ++n)
+                                                    matrices.Compute(n, work, pivots);
+                                                });
 }
 
 template <class T>
@@ -127,7 +123,7 @@ Status SlogdetCpu(const Slogdet&, const Context& context, Tensor<const T, kAnyRa
                   Tensor<T, kAnyRank> logabsdet) {
   const MatricesWithDeterminants<T> matrices(a, sign, logabsdet);
   const int64_t size = matrices.size;
-  const bool in_lanes = matrices.count > 1 && size > 0 && size <= kMaxSizeInLanes;
+  const bool in_lanes = size > 0 && size <= kMaxSizeInLanes;
   const bool enough_memory = in_lanes                    ? InLanes(context, matrices)
                              : size >= blocked::kMinSize ? ByBlocks(context, matrices)
                                                          : OneByOne(context, matrices);

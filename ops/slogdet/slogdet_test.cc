@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "testing/random_call.h"
+#include "testing/scratch.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
@@ -68,6 +70,20 @@ TEST(Slogdet, EmptyMatrices) {
   ExpectMatchesReference(Slogdet{}, {F64({0, 3, 3}, {})});
   ExpectMatchesReference(Slogdet{}, {F64({3, 0, 0}, {})});
   ExpectError(Slogdet{}, {F64({1, 2}, {1, 2})}, {"'a'"});
+}
+
+// Their results and the scratch memory of a thread do not depend on their number.
+TEST(Slogdet, ManyMatrices) {
+  for (const int64_t size : {3, 16, 20, 50}) {
+    const auto inputs_of = [size](int64_t count) {
+      std::mt19937 rng(1);
+      return std::vector{HostTensor::Uniform(DType::kF64, {count, size, size}, rng)};
+    };
+    for (const auto& op : {Slogdet{}}) {
+      ExpectIndependentItems(op, inputs_of(9));
+      ExpectScratchOfOneThread(op, inputs_of);
+    }
+  }
 }
 
 }  // namespace

@@ -28,22 +28,25 @@ HWY_INLINE Reals DotOfRows(const LaneMatrices& a, int64_t p, int64_t q) {
   return sum;
 }
 
-/// Orthogonalize in lanes. `rotations` may be null, and is rotated. Returns the lanes that converged; row k of
-/// `squares` receives the squared lengths of the vectors.
-inline RealMask OrthogonalizeInLanes(const LaneMatrices& vectors, const LaneMatrices* rotations, double tolerance,
-                                     double* squares) {
+/// Orthogonalize in some of the lanes. `rotations` may be null, and is rotated. Returns those that converged; row k of
+/// `squares` receives the squared lengths of their vectors.
+inline RealMask OrthogonalizeInLanes(RealMask active, const LaneMatrices& vectors, const LaneMatrices* rotations,
+                                     double tolerance, double* squares) {
   constexpr int kMaxSweeps = 20;  // usually 5 to 9 suffice
   const RealTag d;
   const int64_t count = vectors.rows, lanes = RealLanes();
   const auto limit = RealsOf(tolerance * tolerance);
   for (int sweep = 0;; ++sweep) {
-    for (int64_t k = 0; k < count; ++k) StoreReals(DotOfRows(vectors, k, k), squares + k * lanes);
+    for (int64_t k = 0; k < count; ++k) {
+      double* const square = squares + k * lanes;
+      StoreReals(hn::IfThenElse(active, DotOfRows(vectors, k, k), LoadReals(square)), square);
+    }
     auto changed = hn::Not(AllLanes());
     for (int64_t p = 0; p < count; ++p) {
       for (int64_t q = p + 1; q < count; ++q) {
         const auto product = DotOfRows(vectors, p, q);
         const auto xx = LoadReals(squares + p * lanes), yy = LoadReals(squares + q * lanes);
-        const auto rotated = hn::Gt(hn::Mul(product, product), hn::Mul(limit, hn::Mul(xx, yy)));
+        const auto rotated = hn::And(active, hn::Gt(hn::Mul(product, product), hn::Mul(limit, hn::Mul(xx, yy))));
         if (hn::AllFalse(d, rotated)) continue;
         changed = hn::Or(changed, rotated);
         const LaneRotation rotation = FindRotation(xx, yy, product, rotated);
@@ -54,7 +57,7 @@ inline RealMask OrthogonalizeInLanes(const LaneMatrices& vectors, const LaneMatr
         StoreReals(hn::Max(hn::Add(yy, change), hn::Zero(d)), squares + q * lanes);
       }
     }
-    if (hn::AllFalse(d, changed) || sweep == kMaxSweeps) return hn::Not(changed);
+    if (hn::AllFalse(d, changed) || sweep == kMaxSweeps) return hn::AndNot(changed, active);
   }
 }
 
@@ -62,7 +65,7 @@ inline RealMask OrthogonalizeInLanes(const LaneMatrices& vectors, const LaneMatr
 template <class T>
 bool HasSvdGroups(const MatricesToDecompose<T>& matrices) {
   const bool basis_is_complete = !matrices.with_vectors || !matrices.full || matrices.rows == matrices.columns;
-  return matrices.count > 1 && matrices.shorter > 0 && matrices.longer <= kMaxSizeInLanes && basis_is_complete;
+  return matrices.shorter > 0 && matrices.longer <= kMaxSizeInLanes && basis_is_complete;
 }
 
 /// The memory of one group of lanes.
@@ -165,6 +168,19 @@ inline void RotateByEigenvectors(const std::array<SvdLanes, SymmetricLanes::kGro
   }
 }
 
+/// Makes the given vectors those of some lanes again, without rotations.
+inline void StartAgain(RealMask lanes, const SvdLanes& group) {
+  const int64_t shorter = group.copy.rows, longer = group.copy.columns;
+  for (int64_t k = 0; k < shorter; ++k) {
+    for (int64_t i = 0; i < longer; ++i) {
+      group.rotated.Set(k, i, hn::IfThenElse(lanes, group.copy.Get(k, i), group.rotated.Get(k, i)));
+    }
+    for (int64_t i = 0; i < shorter; ++i) {
+      group.rotations.Set(k, i, hn::IfThenElse(lanes, RealsOf(i == k ? 1 : 0), group.rotations.Get(k, i)));
+    }
+  }
+}
+
 /// Decomposes `count` matrices, except for those with unusual values or of lower rank: their done[] is 0.
 template <class T>
 void SvdGroup(const MatricesToDecompose<T>& matrices, int64_t first, int64_t count, double* memory, double* done) {
@@ -201,12 +217,11 @@ void SvdGroup(const MatricesToDecompose<T>& matrices, int64_t first, int64_t cou
     auto converged = exact[g];
     if (!is_exact) {
       // Rotations of all vectors would make a tiny value inexact.
-      if (!rotated) {
-        std::copy_n(group.copy.elements, LaneMatrices::Doubles(shorter, longer), group.rotated.elements);
-        SetToUnit(group.rotations);
-      }
-      converged = OrthogonalizeInLanes(group.rotated, matrices.with_vectors ? &group.rotations : nullptr, tolerance,
-                                       group.squares);
+      if (!rotated) StartAgain(hn::Not(exact[g]), group);
+      const auto active = kIsFloat ? hn::Not(exact[g]) : AllLanes();
+      const auto now = OrthogonalizeInLanes(active, group.rotated, matrices.with_vectors ? &group.rotations : nullptr,
+                                            tolerance, group.squares);
+      converged = hn::Or(now, hn::AndNot(active, converged));
     }
     auto least = LoadReals(group.squares), most = least;
     for (int64_t k = 1; k < shorter; ++k) {

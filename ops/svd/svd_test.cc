@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <string>
 
 #include "kernels/cpu/simd.h"
+#include "testing/random_call.h"
+#include "testing/scratch.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
@@ -125,6 +128,39 @@ TEST_P(SvdTest, LargeMatricesOfAnyCondition) {
   ExpectDecomposes(HostTensor::Full(GetParam(), {size, size}, 0), true, 0);
 }
 
+// Vectors whose lengths are 0 but for rounding errors are orthogonal, too.
+TEST_P(SvdTest, LargeMatricesOfAnyRank) {
+  constexpr int64_t kRows = 66, kColumns = 54;
+  std::mt19937 rng(7);
+  const HostTensor random = HostTensor::Uniform(GetParam(), {kRows, kColumns}, rng);
+  const auto expect = [&](const std::function<double(int64_t, int64_t)>& element) {
+    HostTensor a(GetParam(), {kRows, kColumns}), wide(GetParam(), {kColumns, kRows});
+    for (int64_t e = 0; e < a.size(); ++e) {
+      const int64_t i = e / kColumns, j = e % kColumns;
+      a.set(e, element(i, j));
+      wide.set(j * kRows + i, element(i, j));
+    }
+    for (const HostTensor& matrix : {a, wide}) {
+      ExpectDecomposes(matrix, true, 100 * tolerance());
+      ExpectMatchesReference(Svd{.vectors = 0}, {matrix}, {0, 100 * tolerance()});
+    }
+  };
+  const auto at = [&](int64_t i, int64_t j) { return random.at(i * kColumns + j); };
+  for (const int64_t rank : {1, 5, 40}) {
+    expect([&](int64_t i, int64_t j) {
+      double sum = 0;
+      for (int64_t k = 0; k < rank; ++k) sum += at(i, k) * at(k, j);
+      return sum;
+    });
+  }
+  expect([&](int64_t i, int64_t j) { return i < 20 ? at(i, j) : 0; });
+  expect([&](int64_t i, int64_t j) { return j < 20 ? at(i, j) : 0; });
+  expect([&](int64_t i, int64_t j) { return at(i % 20, j % 30); });
+  expect([&](int64_t i, int64_t j) { return i == j ? (i < 20 ? 1 : 1e-8) : 1e-9 * at(i, j); });
+  expect([&](int64_t i, int64_t j) { return i == j ? std::pow(0.3, static_cast<double>(i)) : 0; });
+  expect([&](int64_t i, int64_t j) { return at(i, j) * std::pow(0.3, static_cast<double>(i + j)); });
+}
+
 INSTANTIATE_TEST_SUITE_P(Types, SvdTest, ::testing::Values(DType::kF32, DType::kF64),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 
@@ -170,6 +206,20 @@ TEST(Svd, EmptyInputs) {
   ExpectMatchesReference(Svd{}, {zeros({0, 3, 2})});
   ExpectMatchesReference(Svd{}, {zeros({3, 0, 2})});
   ExpectMatchesReference(Svd{.full_matrices = 1}, {zeros({2, 3, 0})});  // the unit matrix
+}
+
+// Their results and the scratch memory of a thread do not depend on their number.
+TEST(Svd, ManyMatrices) {
+  for (const int64_t size : {3, 16, 20, 50}) {
+    const auto inputs_of = [size](int64_t count) {
+      std::mt19937 rng(1);
+      return std::vector{HostTensor::Uniform(DType::kF64, {count, size, size}, rng)};
+    };
+    for (const auto& op : {Svd{}, Svd{.vectors = 0}}) {
+      ExpectIndependentItems(op, inputs_of(9));
+      ExpectScratchOfOneThread(op, inputs_of);
+    }
+  }
 }
 
 }  // namespace
