@@ -145,6 +145,8 @@ def main() -> None:
         "ERFINV_CENTRE": series(erf_inverse, 0, 6),
         "ERFINV_TAIL": series(lambda s: erf_inverse(s * s), 2.4, 6.2),
         "ERFINV_FAR": series(lambda s: erf_inverse(s * s), 6.2, 27.5),
+        "LOG_GAMMA_NEAR_TWO": series(lambda t: mp.loggamma(2 + t) / t, -0.5, 0.5),
+        "DIGAMMA_NEAR_ZERO": series(lambda t: mp.digamma(mp.findroot(mp.digamma, 1.46) + t) / t, -0.25, 0.25),
         "I0E_NEAR": series(lambda x: mp.besseli(0, x) * mp.exp(-x), 0, 8),
         "I0E_FAR": series(
             lambda t: mp.besseli(0, 8 / t) * mp.exp(-8 / t) * mp.sqrt(8 / t) if t > 0.002 else hankel_i(0, 8 / t), 0, 1

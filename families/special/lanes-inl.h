@@ -171,13 +171,12 @@ HWY_INLINE void SinCosOf(NumberVec x, NumberVec& sine, NumberVec& cosine) {
 HWY_INLINE L Exp(L x) { return {ExpOf(x.a), ExpOf(x.b)}; }
 HWY_INLINE L Log(L x) { return {LogOf(x.a), LogOf(x.b)}; }
 HWY_INLINE void SinCos(L x, L& sine, L& cosine) {
-  if (Any(Abs(x) > L(1e6))) {
-    sine = ForEachLane(x, [](double y) { return std::sin(y); });
-    cosine = ForEachLane(x, [](double y) { return std::cos(y); });
-    return;
-  }
   SinCosOf(x.a, sine.a, cosine.a);
   SinCosOf(x.b, sine.b, cosine.b);
+  const LanesMask large = Abs(x) > L(1e6);
+  if (!Any(large)) return;
+  sine = Select(large, ForEachLane(x, [](double y) { return std::sin(y); }), sine);
+  cosine = Select(large, ForEachLane(x, [](double y) { return std::cos(y); }), cosine);
 }
 HWY_INLINE L Sin(L x) {
   L sine, cosine;

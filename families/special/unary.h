@@ -117,6 +117,13 @@ POLYOP_HD R LogNdtr(R x) {
 
 // ---- gamma ----
 
+/// Returns log(1 + x), exact for small x too. Requires: x is finite, and above -1.
+template <class R>
+POLYOP_HD R LogOnePlus(R x) {
+  const R sum = R(1) + x;
+  return Select(sum == R(1), x, Log(sum) * x / (sum - R(1)));
+}
+
 /// Returns the number whose difference from log(product) is log gamma of x > 0.
 template <class R>
 POLYOP_HD R StirlingOf(R x, R& product) {
@@ -151,6 +158,26 @@ POLYOP_HD R SineOfHalfTurn(R x) {
   return angle * sum;
 }
 
+/// Returns log gamma of 2 + t, |t| <= 0.5.
+template <class R>
+POLYOP_HD R LogGammaOfTwoPlus(R t) {
+  return t * LogGammaNearTwoSeries(InRange(t, -0.5, 0.5));
+}
+
+/// Returns log gamma of 1 + t, |t| <= 0.5.
+template <class R>
+POLYOP_HD R LogGammaOfOnePlus(R t) {
+  return LogGammaOfTwoPlus(t) - LogOnePlus(t);
+}
+
+/// Returns log gamma of x in [0.5, 2.5], without cancellation near its zeros, 1 and 2.
+template <class R>
+POLYOP_HD R LogGammaNearZeros(R x) {
+  const auto first = x < R(1.5);
+  const R result = LogGammaOfTwoPlus(x - Select(first, R(1), R(2)));
+  return Select(first, result - LogOnePlus(Select(first, x - R(1), R(0))), result);
+}
+
 template <class R>
 POLYOP_HD R LogGamma(R x) {
   const auto below = x < R(0);
@@ -167,6 +194,8 @@ POLYOP_HD R LogGamma(R x) {
   } else {
     result = stirling - Log(product);
   }
+  const auto is_near = Abs(x - R(1.5)) <= R(1);
+  if (Any(is_near)) result = Select(is_near, LogGammaNearZeros(Select(is_near, x, R(1))), result);
   result = Select(x <= R(0), Select(x == Floor(x), R(kInfinity), result), result);
   return Select(Abs(x) == R(kInfinity), R(kInfinity), result);
 }
@@ -184,11 +213,15 @@ POLYOP_HD R Digamma(R x) {
   R sum = R(kFactors[7]);
   for (int k = 6; k >= 0; --k) sum = sum * inverse + R(kFactors[k]);
   const R above = Log(z) - R(0.5) / z - inverse * sum - steps;
+  // Near the positive zero, which is the sum of two numbers, without cancellation.
+  const R t = x - R(1.4616321449683622) - R(9.549995429965697e-17);
+  const auto is_near = Abs(t) < R(0.25);
   R result = above;
+  if (Any(is_near)) result = Select(is_near, t * DigammaNearZeroSeries(InRange(t, -0.25, 0.25)), above);
   if (Any(below)) {
     R sine = R(0), cosine = R(0);
     SinCos(R(kPi) * (x - Round(x)), sine, cosine);
-    result = Select(below, above - R(kPi) * cosine / sine, above);
+    result = Select(below, above - R(kPi) * cosine / sine, result);
     result = Select(below, Select(x == Floor(x), NotANumber<R>(), result), result);
   }
   return Select(x == R(0), -CopySign(R(kInfinity), x), Select(x == R(kInfinity), x, result));
@@ -268,8 +301,9 @@ template <int kKind, class R>
 POLYOP_HD R ScaledK(R x) {
   R near = R(0), far = R(0);
   if (Any(x <= R(2))) {
-    const R small = Select(x > R(1e-300), Select(x < R(2), x, R(2)), R(1e-300)), growth = Exp(small);
-    const R log_i = Log(small * R(0.5)) * ScaledI<kKind>(small) * growth, t = InRange(small * small, 0, 4);
+    const R small = Select(x > R(0), Select(x < R(2), x, R(2)), R(2)), growth = Exp(small);
+    const R log = Log(small) - R(0.69314718055994530942);  // of small / 2, which may be 0
+    const R log_i = log * ScaledI<kKind>(small) * growth, t = InRange(small * small, 0, 4);
     near = growth * (kKind == 0 ? K0NearSeries(t) - log_i : K1NearSeries(t) / small + log_i);
   }
   if (Any(x > R(2))) {
@@ -303,9 +337,11 @@ POLYOP_HD R BesselFar(R x) {
   const R u = R(8) / x, t = InRange(u * u, 0, 1);
   const R p = kKind == 0 ? P0Series(t) : P1Series(t), q = u * (kKind == 0 ? Q0Series(t) : Q1Series(t));
   R sine = R(0), cosine = R(0);
-  SinCos(x - R((2 * kKind + 1) * kPi / 4), sine, cosine);
-  const R sum = kSecond ? p * sine + q * cosine : p * cosine - q * sine;
-  return Select(x == R(kInfinity), R(0), SquareRoot(R(2 / kPi) / x) * sum);
+  SinCos(x, sine, cosine);  // not of c, whose difference is rounded
+  const R less = sine - cosine, more = sine + cosine;
+  const R cosine_of_c = kKind == 0 ? more : less, sine_of_c = kKind == 0 ? less : -more;  // times sqrt(2)
+  const R sum = kSecond ? p * sine_of_c + q * cosine_of_c : p * cosine_of_c - q * sine_of_c;
+  return Select(x == R(kInfinity), R(0), SquareRoot(R(1 / kPi) / x) * sum);
 }
 
 template <int kKind, class R>
@@ -335,10 +371,10 @@ template <int kKind, class R>
 POLYOP_HD R BesselY(R x) {
   R near = R(0), far = R(0);
   if (Any(x <= R(8))) {
-    const R small = Select(x > R(1e-300), Select(x < R(8), x, R(8)), R(1e-300)), t = InRange(small * small, 0, 64);
+    const R small = Select(x > R(0), Select(x < R(8), x, R(8)), R(8)), t = InRange(small * small, 0, 64);
     const R log = Log(small) * BesselJNear<kKind>(small);
-    near =
-        kKind == 0 ? Y0NearSeries(t) + R(2 / kPi) * log : Y1NearSeries(t) * small + R(2 / kPi) * (log - R(1) / small);
+    near = kKind == 0 ? Y0NearSeries(t) + R(2 / kPi) * log
+                      : Y1NearSeries(t) * small + (R(2 / kPi) * log - R(2 / kPi) / small);
   }
   if (Any(x > R(8))) far = BesselFar<kKind, true>(x);
   const R result = Select(x == R(0), R(-kInfinity), Select(x <= R(8), near, far));
@@ -386,13 +422,6 @@ POLYOP_HD R AiryAi(R x) {
 }
 
 // ---- elementary functions ----
-
-/// Returns log(1 + x), exact for small x too. Requires: x is finite, and above -1.
-template <class R>
-POLYOP_HD R LogOnePlus(R x) {
-  const R sum = R(1) + x;
-  return Select(sum == R(1), x, Log(sum) * x / (sum - R(1)));
-}
 
 template <class R>
 POLYOP_HD R Tan(R x) {

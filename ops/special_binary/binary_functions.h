@@ -55,6 +55,17 @@ POLYOP_HD inline GammaParts LargeGamma(double a, double x) {
   return {0.5 * std::erfc(-middle) - rest, 0.5 * std::erfc(middle) + rest};
 }
 
+/// Returns the upper part for a < 0.5 and x <= 1.1, which may be tiny: without the difference from the lower one.
+POLYOP_HD inline double UpperGammaOfSmall(double a, double x) {
+  const double exponent = a * std::log(x) - LogGammaOfOnePlus(a);
+  double factor = 1, sum = 0;
+  for (int n = 1; n < 30; ++n) {
+    factor *= -x / n;
+    sum += factor / (a + n);
+  }
+  return std::fmin(std::fmax(-std::expm1(exponent) - a * std::exp(exponent) * sum, 0.0), 1.0);
+}
+
 /// Requires: 0 < a, 0 < x, both finite.
 POLYOP_HD inline GammaParts IncompleteGamma(double a, double x) {
   constexpr double kEpsilon = 0x1p-53;
@@ -64,7 +75,8 @@ POLYOP_HD inline GammaParts IncompleteGamma(double a, double x) {
   if (x < a + 1) {
     double term = 1 / a, sum = term;
     for (int k = 1; k < kMaxTerms && term > kEpsilon * sum; ++k) sum += term *= x / (a + k);
-    return {std::fmin(density * sum, 1.0), std::fmax(1 - density * sum, 0.0)};
+    const double lower = std::fmin(density * sum, 1.0);
+    return {lower, a < 0.5 && x <= 1.1 ? UpperGammaOfSmall(a, x) : 1 - lower};
   }
   // Lentz's evaluation of the continued fraction
   constexpr double kTiny = 1e-300;
@@ -112,8 +124,9 @@ POLYOP_HD inline double ZetaAbove(double s, double q) {
   }
   // The sum has the term of a.
   const double power = std::pow(a, -s);
-  if (power == 0) return sum;
-  sum += power * a / (s - 1) - power / 2;
+  const bool underflows = power < 0x1p-1022;
+  sum += (underflows ? std::pow(a, 1 - s) : power * a) / (s - 1) - power / 2;
+  if (underflows) return sum;
   double factor = power * s / a;
   for (int k = 0; k < 8; ++k) {
     sum += factor * kFactors[k];

@@ -211,5 +211,25 @@ TEST(SpecialBinary, EmptyAndInvalidInputs) {
   ExpectError(SpecialBinary{.variant = 1}, {zeros({2}), zeros({2})}, {"'variant'"});
 }
 
+// Values of mpmath with 60 digits.
+TEST(SpecialBinary, DoublesNearLimits) {
+  const auto expect = [](Function function, double a, double b, double expected) {
+    std::vector<HostTensor> out;
+    ASSERT_TRUE(testing::Run(SpecialBinary{.function = function}, {F64({a}), F64({b})}, &out).ok());
+    EXPECT_NEAR(out[0].at(0) / expected, 1, 1e-13) << static_cast<int>(function) << " of " << a << " and " << b;
+  };
+  expect(Function::kZeta, 1.5, 1e+250, 2e-125);
+  expect(Function::kZeta, 1.5, 1e+300, 2e-150);
+  expect(Function::kZeta, 1.000001, 1e+200, 999539.5890853545);
+  expect(Function::kZeta, 3.0, 1e+150, 5e-301);
+  expect(Function::kZeta, 2.0, 1e-100, 1e+200);
+  expect(Function::kZeta, 100.0, 1000.0, 1.060934200387493e-299);
+  expect(Function::kIgammac, 1e-100, 1e-300, 6.901983122333122e-98);
+  expect(Function::kIgammac, 1e-100, 0.1, 1.8229239584193906e-100);
+  expect(Function::kIgammac, 1e-08, 1.0, 2.1938393664027067e-09);
+  expect(Function::kIgammac, 0.4, 1.1, 0.10413373180912133);
+  expect(Function::kIgammac, 0.4, 0.001, 0.9289076021046669);
+}
+
 }  // namespace
 }  // namespace polyop::testing

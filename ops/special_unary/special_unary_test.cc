@@ -1,7 +1,9 @@
 #include "ops/special_unary/special_unary.h"
 
 #include <cmath>
+#include <string>
 
+#include "kernels/cpu/simd.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
@@ -79,6 +81,61 @@ TEST(SpecialUnary, KnownValues) {
   EXPECT_NEAR(at(Function::kBesselY, 1, 10), 0.249015424206953884, 1e-14);
   EXPECT_NEAR(at(Function::kAiry, 0, 1), 0.135292416312881416, 1e-15);
   EXPECT_NEAR(at(Function::kAiry, 0, -10), 0.0402412384864431930, 1e-14);
+}
+
+// Values of mpmath with 40 digits.
+TEST(SpecialUnary, DoublesNearLimitsAndZeros) {
+  const auto expect = [](Function function, int64_t variant, double x, double expected) {
+    std::vector<HostTensor> out;
+    const SpecialUnary op{.function = function, .variant = variant};
+    for (const std::string& isa : AvailableIsas()) {
+      RunOptions options;
+      options.isa = isa;
+      EXPECT_TRUE(testing::Run(op, {HostTensor::Of(DType::kF64, {1}, {x})}, &out, options).ok());
+      const double got = out[0].at(0);
+      EXPECT_TRUE(got == expected || std::fabs(got / expected - 1) < 2e-14)
+          << static_cast<int>(function) << " " << variant << " of " << x << ": expected " << expected << ", got "
+          << got;
+    }
+  };
+  expect(Function::kGamma, 0, 1.0000000000000002, -1.2816762426960008e-16);
+  expect(Function::kGamma, 0, 1.000000000001, -5.772669797094564e-13);
+  expect(Function::kGamma, 0, 1.000000001, -5.772157118381039e-10);
+  expect(Function::kGamma, 0, 0.999999999, 5.77215649399226e-10);
+  expect(Function::kGamma, 0, 0.5, 0.5723649429247001);
+  expect(Function::kGamma, 0, 1.499, -0.120818260069932);
+  expect(Function::kGamma, 0, 1.501, -0.12074528039824046);
+  expect(Function::kGamma, 0, 1.999999999999, -4.2282192087173953e-13);
+  expect(Function::kGamma, 0, 2.000000001, 4.2278437040226697e-10);
+  expect(Function::kGamma, 0, 2.5, 0.2846828704729192);
+  expect(Function::kGamma, 0, 2.501, 0.2853862722530844);
+  expect(Function::kGamma, 1, 1.46163214496836, -2.2410766695906462e-15);
+  expect(Function::kGamma, 1, 1.4616, -3.110625123034165e-05);
+  expect(Function::kGamma, 1, 1.2, -0.2890398965921884);
+  expect(Function::kGamma, 1, 1.72, 0.2242928871461575);
+  expect(Function::kBesselK, 0, 5e-324, 744.5560034370396);
+  expect(Function::kBesselK, 0, 1e-308, 709.3121401578245);
+  expect(Function::kBesselK, 0, 1e-301, 693.1940445068661);
+  expect(Function::kBesselK, 1, 5e-324, INFINITY);
+  expect(Function::kBesselK, 1, 5e-309, INFINITY);
+  expect(Function::kBesselK, 1, 1e-308, 1e+308);
+  expect(Function::kBesselK, 1, 1e-305, 1e+305);
+  expect(Function::kBesselK, 1, 1e-301, 9.999999999999999e+300);
+  expect(Function::kBesselK, 3, 1e-305, 1e+305);
+  expect(Function::kBesselY, 0, 5e-324, -473.9990734230043);
+  expect(Function::kBesselY, 0, 1e-308, -451.5621332048362);
+  expect(Function::kBesselY, 0, 1e-301, -441.3010348205242);
+  expect(Function::kBesselY, 0, 100000.0, 0.001846766158865064);
+  expect(Function::kBesselY, 0, 10000000000.0, -7.676508175792937e-06);
+  expect(Function::kBesselY, 1, 3e-309, -INFINITY);
+  expect(Function::kBesselY, 1, 5e-309, -1.2732395447351628e+308);
+  expect(Function::kBesselY, 1, 1e-305, -6.366197723675814e+304);
+  expect(Function::kBesselY, 1, 100000.0, 0.0017192103500882562);
+  expect(Function::kBesselY, 1, 10000000000.0, -2.175591750630717e-06);
+  expect(Function::kBesselJ, 0, 100000.0, -0.0017192011162359723);
+  expect(Function::kBesselJ, 0, 10000000000.0, 2.175591750246892e-06);
+  expect(Function::kBesselJ, 1, 100000.0, 0.0018467575628825677);
+  expect(Function::kBesselJ, 1, 10000000000.0, -7.676508175684158e-06);
 }
 
 // A difference of exponentials has no digits there, and the exponential of the number itself is infinite.
