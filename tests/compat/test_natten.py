@@ -109,14 +109,115 @@ def test_groups_of_heads_options_and_layers() -> None:
     torch.testing.assert_close(layer(x), layer.proj(formula(*parts, mask, 8**-0.5).flatten(3)))
 
 
+@pytest.mark.parametrize(("extents", "kernel", "dilation", "causal"), CASES)
+def test_additional_keys(
+    extents: tuple[int, ...], kernel: tuple[int, ...], dilation: tuple[int, ...], causal: tuple[bool, ...]
+) -> None:
+    """Each query also sees all additional keys."""
+    torch.manual_seed(0)
+    query, key, value = (torch.randn(2, *extents, 3, 8, dtype=torch.double) for _ in range(3))
+    keys, values = (torch.randn(2, 5, 3, 8, dtype=torch.double) for _ in range(2))
+    flat = [t.flatten(1, -3).transpose(1, 2) for t in (query, key, value)]
+    near = (flat[0] @ flat[1].mT * 0.5).masked_fill(~mask_of(extents, kernel, dilation, causal), -torch.inf)
+    products = torch.cat([near, flat[0] @ keys.transpose(1, 2).mT * 0.5], 3)
+    expected = products.softmax(3) @ torch.cat([flat[2], values.transpose(1, 2)], 2)
+    attend = getattr(natten, f"na{len(extents)}d")
+    options = {"dilation": dilation, "is_causal": causal, "scale": 0.5}
+    found, lse = attend(
+        query, key, value, kernel, additional_keys=keys, additional_values=values, return_lse=True, **options
+    )
+    torch.testing.assert_close(found.flatten(1, -3).transpose(1, 2), expected)
+    torch.testing.assert_close(lse.flatten(1, -2).mT.double(), products.logsumexp(3), rtol=1e-5, atol=1e-5)
+    parts = [
+        attend(query, key, value, kernel, return_lse=True, **options),
+        natten.attention(query.flatten(1, -3), keys, values, scale=0.5, return_lse=True),
+    ]
+    outputs, sums = (
+        [t.reshape(2, -1, *t.shape[end:]) for t in given]
+        for given, end in zip(zip(*parts, strict=True), (-2, -1), strict=True)
+    )
+    torch.testing.assert_close(natten.merge_attentions(outputs, sums), found.flatten(1, -3), rtol=1e-5, atol=1e-5)
+
+
+def test_gradients_of_the_halves() -> None:
+    """Forward and backward, with additional keys and biases."""
+    torch.manual_seed(0)
+    query, key, more = (torch.randn(1, 2, *size, 3, dtype=torch.double) for size in ((4, 5), (4, 5), (2,)))
+    rpb, attn = torch.randn(2, 5, 5, dtype=torch.double), torch.randn(1, 2, 4, 5, 11, dtype=torch.double)
+    for function, given in (
+        (lambda q, k, m, r: ours.na2d_qk(q, k, 3, 1, m, rpb=r), (query, key, more, rpb)),
+        (lambda a, v, m: ours.na2d_av(a, v, 3, 1, m), (attn, key, more)),
+    ):
+        leaves = tuple(t.clone().requires_grad_() for t in given)
+        assert torch.autograd.gradcheck(function, leaves, check_forward_ad=True, fast_mode=True)
+
+
+def test_nested_tensors_and_older_arguments() -> None:
+    torch.manual_seed(0)
+    queries, keys, more = (
+        [torch.randn(2, *size, 3) for size in sizes] for sizes in (((4, 5), (6, 3)), ((4, 5), (6, 3)), ((2,), (1,)))
+    )
+    nested = [torch.nested.nested_tensor(t) for t in (queries, keys, more)]
+    products = ours.na2d_qk(*nested[:2], 3, 1, nested[2])
+    sums = ours.na2d_av(products, nested[1], 3, 1, nested[2])
+    for i, (found, total) in enumerate(zip(products.unbind(), sums.unbind(), strict=True)):
+        single = ours.na2d_qk(queries[i][None], keys[i][None], 3, 1, more[i][None])
+        torch.testing.assert_close(found[None], single)
+        torch.testing.assert_close(total[None], ours.na2d_av(single, keys[i][None], 3, 1, more[i][None]))
+    with pytest.raises(ValueError, match="na2d: expected all tensors nested, or none"):
+        ours.na2d_qk(nested[0], keys[0], 3)
+    volume, rpb = torch.randn(1, 2, 4, 6, 6, 3), torch.randn(2, 5, 9, 9)
+    expected = ours.na3d_qk(volume, volume, (3, 5, 5), (1, 1, 1), rpb=rpb)
+    assert torch.equal(ours.natten3dqkrpb(volume, volume, rpb, 3, 5, 1, 1), expected)
+    assert torch.equal(
+        ours.na3d_qk_with_bias(volume, volume, rpb, kernel_size_d=3, kernel_size=5, dilation_d=1), expected
+    )
+    assert torch.equal(
+        ours.neighborhood_attention_generic(volume, volume, volume, 2),
+        natten.na3d(volume, volume, volume, 2),
+    )
+
+
+@pytest.mark.parametrize("options", [{"dim": 12, "rel_pos_bias": True}, {"embed_dim": 12}, {"dim": 12, "bias": True}])
+def test_layers_of_older_versions(options: dict[str, object]) -> None:
+    torch.manual_seed(0)
+    layer = natten.NeighborhoodAttention2D(num_heads=3, kernel_size=3, dilation=2, attn_drop=0.5, **options)
+    assert ("rpb" in dict(layer.named_parameters())) == (len(options) == 2)
+    x = torch.randn(2, 6, 7, 12)
+    query, key, value = (t.movedim(-2, 1) for t in layer.qkv(x).reshape(2, 6, 7, 3, 3, 4).unbind(3))
+    weights = ours.na2d_qk(query / 2, key, 3, 2, rpb=layer.rpb).softmax(-1)
+    expected = layer.proj(ours.na2d_av(weights, value, 3, 2).movedim(1, -2).flatten(-2))
+    torch.testing.assert_close(layer.eval()(x), expected)
+    dropped = layer.train()(x)
+    assert not torch.allclose(dropped, expected)
+    assert dropped.isfinite().all()
+    with pytest.raises(
+        ValueError, match="NeighborhoodAttention2D: embed_dim: expected a multiple of num_heads = 5, got 12"
+    ):
+        natten.NeighborhoodAttention2D(12, 5, 3)
+
+
+def test_switches() -> None:
+    natten.use_fused_na(True)
+    assert natten.is_fna_enabled()
+    natten.use_fna(False)
+    assert not natten.is_fused_na_enabled()
+    natten.disable_tf32()
+    assert natten.has_half() and not natten.has_gemm()  # noqa: PT018
+
+
 def test_errors() -> None:
     q = torch.zeros(1, 9, 2, 4)
     with pytest.raises(ValueError, match="na1d: stride: expected 1, got 2"):
         natten.na1d(q, q, q, 3, 2)
     with pytest.raises(ValueError, match=r"na2d: query: expected 5 dimensions, got \[1, 9, 2, 4\]"):
         natten.na2d(q, q, q, 3)
-    with pytest.raises(ValueError, match="na1d: return_lse: expected False"):
-        natten.na1d(q, q, q, 3, return_lse=True)
+    with pytest.raises(ValueError, match="na1d: expected both additional_keys and additional_values, or neither"):
+        natten.na1d(q, q, q, 3, additional_keys=q)
+    with pytest.raises(ValueError, match="na1d_qk: rpb: expected None for a causal axis"):
+        natten.na1d(q, q, q, 3, is_causal=True, rpb=torch.zeros(2, 5))
+    with pytest.raises(ValueError, match="na1d_av: attn: expected 3 weights, got"):
+        ours.natten1dav(torch.zeros(1, 2, 9, 5), torch.zeros(1, 2, 9, 4), 3)
     with pytest.raises(
         RuntimeError, match=r"expected at least kernel_size . dilation = 12 positions in dimension 1, got 9"
     ):
