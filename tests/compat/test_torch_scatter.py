@@ -56,6 +56,81 @@ def test_positions(function: Callable[..., tuple[Tensor, Tensor]]) -> None:
     assert position.tolist() == [1 if function is ts.scatter_min else 0, 5, 4]
 
 
+def first_extremes(src: Tensor, index: Tensor, out: Tensor, is_max: bool) -> tuple[Tensor, Tensor]:
+    """torch_scatter's loop on the CPU: an element counts if it is larger than those before it, which NaN never is."""
+    values, position = out.clone(), torch.full(out.shape, len(src))
+    for at, i in enumerate(index.tolist()):
+        if src[at] > values[i] if is_max else src[at] < values[i]:
+            values[i], position[i] = src[at], at
+    return values, position
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16])
+@pytest.mark.parametrize("reduce", ["min", "max"])
+def test_nan_and_infinity_among_the_values(reduce: str, dtype: torch.dtype) -> None:
+    """All functions agree, with and without a gradient, which belongs to the elements that were found."""
+    nan, inf, is_max = torch.nan, torch.inf, reduce == "max"
+    groups = [
+        [nan, 1, 2],
+        [3, nan, 3],
+        [nan, nan],
+        [inf, nan, 1],
+        [-inf, 4],
+        [-inf, -inf],
+        [inf, inf, nan],
+        [],
+        [nan, 0],
+    ]
+    src = torch.tensor([value for group in groups for value in group], dtype=dtype)
+    index = torch.tensor([i for i, group in enumerate(groups) for _ in group])
+    indptr = torch.searchsorted(index, torch.arange(len(groups) + 1))
+    best, position = first_extremes(src, index, torch.full((9,), -inf if is_max else inf, dtype=dtype), is_max)
+    best[position == len(src)] = 0
+    pairs: dict[str, Callable[[Tensor], tuple[Tensor, Tensor]]] = {
+        "scatter": lambda t: getattr(ts, f"scatter_{reduce}")(t, index),
+        "coo": lambda t: getattr(ts, f"segment_{reduce}_coo")(t, index),
+        "csr": lambda t: getattr(ts, f"segment_{reduce}_csr")(t, indptr),
+    }
+    values: dict[str, Callable[[Tensor], Tensor]] = {
+        "scatter": lambda t: ts.scatter(t, index, reduce=reduce),
+        "coo": lambda t: ts.segment_coo(t, index, reduce=reduce),
+        "csr": lambda t: ts.segment_csr(t, indptr, reduce=reduce),
+        "scripted": lambda t: torch.jit.script(ts.scatter)(t, index, reduce=reduce),
+        "traced": lambda t: torch.jit.trace(
+            lambda x: ts.scatter(x, index, reduce=reduce), torch.rand(len(src)).to(dtype)
+        )(t),
+    }
+    expected = torch.zeros_like(src)
+    expected[position[position < len(src)]] = 1
+    for name, function in pairs.items():
+        found, at = function(src)
+        assert torch.equal(found, best), name
+        assert torch.equal(at, position), name
+    for name, of_values in values.items():
+        assert torch.equal(of_values(src), best), name
+        leaf = src.clone().requires_grad_()
+        found = of_values(leaf)
+        assert torch.equal(found.detach(), best), name
+        if name != "traced":  # of values without a gradient
+            assert torch.equal(torch.autograd.grad(found.sum(), leaf)[0], expected), name
+    out = torch.tensor([5, nan, 1, 0, nan, -inf, 2, 7, 0], dtype=dtype)
+    reduced, at = getattr(ts, f"scatter_{reduce}")(src, index, out=(given := out.clone()))
+    expected_out, expected_at = first_extremes(src, index, out, is_max)
+    assert reduced is given
+    torch.testing.assert_close(reduced, expected_out, equal_nan=True, rtol=0, atol=0)
+    assert torch.equal(at, expected_at)
+    reduced = ts.scatter(src, index, out=out.clone(), reduce=reduce)
+    torch.testing.assert_close(reduced, expected_out, equal_nan=True, rtol=0, atol=0)
+
+
+def test_extremes_of_integers_at_their_limits() -> None:
+    for dtype in (torch.uint8, torch.int8, torch.int32, torch.int64):
+        low, high = torch.iinfo(dtype).min, torch.iinfo(dtype).max
+        src = torch.tensor([high, low, low + 1, high - 1], dtype=dtype)
+        assert ts.scatter(src, torch.tensor([0, 0, 2, 2]), reduce="max").tolist() == [high, 0, high - 1]
+        assert ts.scatter(src, torch.tensor([0, 0, 2, 2]), reduce="min").tolist() == [low, 0, low + 1]
+
+
 @pytest.mark.parametrize("reduce", REDUCE)
 def test_gradients(reduce: str) -> None:
     torch.manual_seed(0)
@@ -78,6 +153,8 @@ def test_gathers_undo_segments() -> None:
 def test_composites() -> None:
     torch.manual_seed(0)
     src, index = torch.randn(30) * 5, torch.randint(0, 4, (30,))
+    with_nan = ts.scatter_logsumexp(torch.cat([src, torch.tensor([torch.nan])]), torch.cat([index, index[:1]]))
+    torch.testing.assert_close(with_nan, ts.scatter_logsumexp(src, index))
     for i in range(4):
         part = src[index == i]
         torch.testing.assert_close(ts.scatter_softmax(src, index)[index == i], part.softmax(0))

@@ -32,8 +32,8 @@ def _convolve(
 def _convolve_sequences(
     x: Tensor, weight: Tensor, bias: Tensor | None, seq_idx: Tensor, activation: str | None
 ) -> Tensor:
-    """Several sequences in one: a window has only the elements of its own sequence. Negative indices mean padding, whose
-    results are 0."""
+    """Several sequences in one: a window has only the elements of its own sequence. Negative indices mean padding,
+    whose results are 0."""
     width, length, is_padding = weight.shape[1], x.shape[2], seq_idx[:, None] < 0
     x = x.masked_fill(is_padding, 0)  # so that gradients of NaN are 0, too
     result = x.new_zeros(()) if bias is None else bias[:, None]

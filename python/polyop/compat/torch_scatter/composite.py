@@ -27,9 +27,10 @@ def scatter_logsumexp(
     src: Tensor, index: Tensor, dim: int = -1, out: Tensor | None = None, dim_size: int | None = None,
     eps: float = 1e-12,
 ) -> Tensor:  # fmt: skip
-    """log(sum(exp(src)) + eps), without overflow; 0 for an index without elements. With `out`, its elements take
-    part."""
+    """log(sum(exp(src)) + eps), without overflow; 0 for an index without elements. NaN is left out. With `out`, its
+    elements take part."""
     _check_floating(src, "scatter_logsumexp")
+    src = src.masked_fill(src.isnan(), float("-inf"))
     index = broadcast(index, src, dim)
     if out is None:
         start = torch.full(result_size(src, index, dim, dim_size), float("-inf"), dtype=src.dtype, device=src.device)

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from polyop.compat.torch_scatter.utils import broadcast, positions, result_size
+from polyop.compat.torch_scatter.utils import broadcast, limits, may_have_nan, positions, result_size
 
 
 def scatter_sum(
@@ -52,15 +52,19 @@ def scatter_min(
     src: Tensor, index: Tensor, dim: int = -1, out: Tensor | None = None, dim_size: int | None = None
 ) -> tuple[Tensor, Tensor]:
     """The smallest elements and their positions: the first of equal ones. An index without elements has 0 and
-    src.size(dim). With `out`, its elements take part, and have this position as well."""
-    return _extreme(src, index, dim, out, dim_size, "amin")
+    src.size(dim). With `out`, its elements take part, and have this position as well.
+
+    As in torch_scatter, an element counts if it is smaller than those before it: NaN never does, nor does infinity,
+    unless it is smaller than an element of `out`.
+    """
+    return _extreme(src, index, dim, out, dim_size, False)
 
 
 def scatter_max(
     src: Tensor, index: Tensor, dim: int = -1, out: Tensor | None = None, dim_size: int | None = None
 ) -> tuple[Tensor, Tensor]:
     """The largest elements and their positions, as `scatter_min`."""
-    return _extreme(src, index, dim, out, dim_size, "amax")
+    return _extreme(src, index, dim, out, dim_size, True)
 
 
 def scatter(
@@ -76,9 +80,9 @@ def scatter(
     if reduce == "mean":
         return scatter_mean(src, index, dim, out, dim_size)
     if reduce == "min":
-        return _values(src, index, dim, out, dim_size, "amin")
+        return _values(src, index, dim, out, dim_size, False)
     if reduce == "max":
-        return _values(src, index, dim, out, dim_size, "amax")
+        return _values(src, index, dim, out, dim_size, True)
     raise ValueError("scatter: expected reduce 'sum', 'add', 'mul', 'mean', 'min' or 'max', got '" + reduce + "'")
 
 
@@ -88,33 +92,33 @@ def needs_positions(src: Tensor) -> bool:
     return src.requires_grad and torch.is_grad_enabled()
 
 
-def _values(src: Tensor, index: Tensor, dim: int, out: Tensor | None, dim_size: int | None, reduce: str) -> Tensor:
-    if needs_positions(src):
-        return _extreme(src, index, dim, out, dim_size, reduce)[0]
+def _values(
+    src: Tensor, index: Tensor, dim: int, out: Tensor | None, dim_size: int | None, is_max: bool
+) -> Tensor:  # fmt: skip
+    if needs_positions(src) or out is not None:
+        return _extreme(src, index, dim, out, dim_size, is_max)[0]
     index = broadcast(index, src, dim)
-    if out is not None:
-        return out.scatter_reduce_(dim, index, src, reduce, include_self=True)
-    start = torch.zeros(result_size(src, index, dim, dim_size), dtype=src.dtype, device=src.device)
-    return start.scatter_reduce_(dim, index, src, reduce, include_self=False)
+    start = limits(result_size(src, index, dim, dim_size), src, is_max)
+    reduce = "amax" if is_max else "amin"
+    worst = float("-inf") if is_max else float("inf")
+    best = start.scatter_reduce(dim, index, src, reduce, include_self=True)
+    if src.is_floating_point() and may_have_nan(best):
+        best = start.scatter_reduce(dim, index, src.masked_fill(src.isnan(), worst), reduce, include_self=True)
+    return torch.where(best == start, 0, best)
 
 
 def _extreme(
-    src: Tensor, index: Tensor, dim: int, out: Tensor | None, dim_size: int | None, reduce: str
+    src: Tensor, index: Tensor, dim: int, out: Tensor | None, dim_size: int | None, is_max: bool
 ) -> tuple[Tensor, Tensor]:
     index = broadcast(index, src, dim)
-    values, none = src.detach(), src.size(dim)
-    if out is None:
-        start = torch.zeros(result_size(src, index, dim, dim_size), dtype=src.dtype, device=src.device)
-        best = start.scatter_reduce(dim, index, values, reduce, include_self=False)
-    else:
-        start = out.detach()
-        best = start.scatter_reduce(dim, index, values, reduce, include_self=True)
-    is_best = values == best.gather(dim, index)
-    found = torch.where(is_best, positions(src, dim), none)
+    values, none, reduce = src.detach(), src.size(dim), "amax" if is_max else "amin"
+    start = limits(result_size(src, index, dim, dim_size), src, is_max) if out is None else out.detach()
+    before = start.gather(dim, index)
+    counts = values > before if is_max else values < before
+    best = start.scatter_reduce(dim, index, torch.where(counts, values, before), reduce, include_self=True)
+    found = torch.where(counts & (values == best.gather(dim, index)), positions(src, dim), none)
     arg = torch.full(best.shape, none, dtype=torch.long, device=src.device)
     arg = arg.scatter_reduce_(dim, index, found, "amin", include_self=True)
-    if out is not None:
-        arg = torch.where(best == start, none, arg)
     # Gradients belong to the elements that were found.
     size = list(src.shape)
     size[dim] = 1

@@ -77,7 +77,9 @@ def segment_csr(src: Tensor, indptr: Tensor, out: Tensor | None = None, reduce: 
     if reduce == "mean":
         return segment_mean_csr(src, indptr, out)
     if (reduce == "min" or reduce == "max") and _by_kernel(src, indptr) and not needs_positions(src):
-        return _written(_rows(src, indptr, reduce), out)
+        result = _rows(src, indptr, reduce)  # ignores NaN, and has NaN where there is nothing else
+        counts = result > float("-inf") if reduce == "max" else result < float("inf")
+        return _written(torch.where(counts, result, 0), out)
     if reduce == "min":
         return segment_min_csr(src, indptr, out)[0]
     if reduce == "max":
