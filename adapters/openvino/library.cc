@@ -4,6 +4,7 @@
 #include <openvino/frontend/onnx/extension/conversion.hpp>
 #include <openvino/op/convert.hpp>
 #include <span>
+#include <string_view>
 
 #include "adapters/openvino/attributes.h"
 #include "adapters/openvino/node.h"
@@ -36,6 +37,14 @@ ov::Output<ov::Node> ForConsumers(const ov::Output<ov::Node>& output) {
   if (output.get_element_type() != ov::element::i64) return output;
   const auto narrow = std::make_shared<ov::op::v0::Convert>(output, ov::element::i32);
   return std::make_shared<ov::op::v0::Convert>(narrow, ov::element::i64);
+}
+
+// Operators of ONNX that OpenVINO's reader lacks. It reads them as the nodes of polyop that mirror them.
+constexpr std::string_view kLacking[] = {"DeformConv"};
+
+bool ReplacesStandard(const NodeName& node) {
+  return node.standards[0].since > 0 &&
+         std::find(std::begin(kLacking), std::end(kLacking), node.op_type()) != std::end(kLacking);
 }
 
 const Record& RecordOf(const polyop::Op& op) {
@@ -74,7 +83,10 @@ std::vector<ov::Extension::Ptr> Extensions() {
         std::string(candidates[0].node->op_type()), std::string(domain),
         [candidates](const ov::frontend::NodeContext& context) { return FromOnnx(candidates, context); }));
   };
-  for (const auto& candidates : CandidatesByName(AllOps())) add(candidates, candidates[0].node->domain());
+  for (const auto& candidates : CandidatesByName(AllOps())) {
+    add(candidates, candidates[0].node->domain());
+    if (ReplacesStandard(*candidates[0].node)) add(candidates, "");
+  }
   if (std::string_view(LibraryName()) == "polyop") {
     for (const auto& candidates : CandidatesByPluginName(AllOps())) add(candidates, kPluginDomain);
   }

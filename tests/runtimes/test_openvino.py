@@ -13,11 +13,13 @@ from pathlib import Path
 import numpy as np
 import onnx
 import onnx.inliner
+import onnxruntime
 import openvino as ov
 import pytest
 
 import polyop.openvino
 import polyop.portable
+from polyop.optimizing import optimize
 from tests.support import single_node
 from tests.support.exported_nodes import NODES, Node
 from tests.support.portable_calls import CALLS, dynamic_model
@@ -391,6 +393,26 @@ def test_documentation_page(program: str, tmp_path: Path) -> None:
                               text=True, check=False)  # fmt: skip
         assert done.returncode == 0, f"{command}\n{done.stderr}"
         assert "openvino" in done.stdout.lower() or command.startswith("polyop portable"), command
+
+
+def test_deform_conv_of_onnx(core: ov.Core, tmp_path: Path) -> None:
+    """OpenVINO lacks it. `optimize` replaces it by a node with a function, whose body it is."""
+    rng = np.random.default_rng(0)
+    proto = onnx.parser.parse_model("""<ir_version: 9, opset_import: ["": 19]>
+        g (float[1, 4, 9, 10] x, float[6, 4, 3, 3] w, float[1, 18, 9, 10] off, float[1, 9, 9, 10] mask) => (y, z) {
+            y = DeformConv<kernel_shape = [3, 3], pads = [1, 1, 1, 1]>(x, w, off)
+            z = DeformConv<pads = [1, 1, 1, 1]>(x, w, off, , mask)
+        }""")
+    shapes = {i.name: [d.dim_value for d in i.type.tensor_type.shape.dim] for i in proto.graph.input}
+    feeds = {name: rng.standard_normal(shape).astype(F32) for name, shape in shapes.items()}
+    want = onnxruntime.InferenceSession(proto.SerializeToString()).run(None, feeds)
+    same(infer(core, proto, feeds), want)
+    optimize(proto, tmp_path / "fast.onnx", all=True)
+    fast = onnx.load(tmp_path / "fast.onnx")
+    assert {(n.domain, n.op_type) for n in fast.graph.node} == {("polyop", "DeformConv")}
+    assert len(fast.functions) == 1
+    same(infer(core, fast, feeds), want)
+    same(infer(core, tmp_path / "fast.onnx", feeds), want)
 
 
 def test_files_with_functions(core: ov.Core) -> None:
