@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from ctypes import c_float
 from typing import TYPE_CHECKING, Any
 
@@ -30,3 +31,24 @@ def floor_scale(extent: int | torch.SymInt, scale: float) -> int | torch.SymInt:
         unit = unit + (torch.sym_min(1, product // (1 << 24 + bit)) << bit)
     rounded = product if isinstance(unit, int) else (2 * product + unit) // (2 * unit) * unit
     return rounded // denominator
+
+
+def float32(value: float) -> float:
+    return c_float(value).value
+
+
+def next_float32(value: float, towards: float) -> float:
+    """Returns the number of float32 that follows `value`, which is one itself and not 0."""
+    (bits,) = struct.unpack("<i", struct.pack("<f", value))
+    return struct.unpack("<f", struct.pack("<i", bits + (1 if (towards > value) == (value > 0) else -1)))[0]
+
+
+def scale_for(inputs: int, outputs: int, scale: float) -> float | None:
+    """Returns the scale next to the given one for which floor_scale turns `inputs` pixels into `outputs`, or None.
+
+    PyTorch rounds coordinates to float32; this scale differs from PyTorch's by at most two roundings.
+    """
+    given = float32(scale)
+    if floor_scale(inputs, given) != outputs:
+        given = next_float32(given, math.inf if floor_scale(inputs, given) < outputs else 0)
+    return given if floor_scale(inputs, given) == outputs else None

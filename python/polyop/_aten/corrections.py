@@ -9,15 +9,21 @@ import torch
 from torch import Tensor
 from torch._decomp import decomposition_table
 
+from polyop._aten.indexing import as_large_as
 from polyop._aten.table import WRONG, decomposes
 
 aten = torch.ops.aten
 
 
-@decomposes("aten::scatter_reduce.two", without=WRONG, when='reduce="mean"')
+@decomposes(
+    "aten::scatter_reduce.two", without=WRONG, when='reduce="mean", or an index that is smaller than the source'
+)
 def scatter_reduce(
     self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Any:
+    part = as_large_as(index, src)
+    if part is not src:
+        return aten.scatter_reduce(self, dim, index, part, reduce, include_self=include_self)
     if reduce != "mean":
         return NotImplemented
     if self.dim() == 0:
@@ -112,55 +118,6 @@ def cross_entropy_loss(
     return loss.sum() / torch.where(used, given, torch.zeros_like(given)).sum()
 
 
-# Filters of antialiased resizing: the weight of a pixel at a distance from the centre.
-
-
-def _triangle(distance: Tensor) -> Tensor:
-    return (1 - distance.abs()).clamp(min=0)
-
-
-def _cubic(distance: Tensor) -> Tensor:
-    a = -0.5  # PyTorch's value when antialiasing
-    x = distance.abs()
-    near = ((a + 2) * x - (a + 3)) * x * x + 1
-    far = (((x - 5) * x + 8) * x - 4) * a
-    return torch.where(x < 1, near, torch.where(x < 2, far, torch.zeros_like(x)))
-
-
-def _resize_matrix(inputs: int, outputs: int, like: Tensor, filter: Any, reach: float) -> Tensor:
-    """Returns the weights of an antialiased resize of one axis, a row for each output pixel."""
-    scale = (inputs - 1) / (outputs - 1) if outputs > 1 else 0.0
-    stretch = scale if scale >= 1 else 1.0
-    support = reach * stretch
-    centre = (torch.arange(outputs, device=like.device, dtype=like.dtype) + 0.5) * scale
-    first = (centre - support + 0.5).to(torch.int64).clamp(min=0)
-    last = (centre + support + 0.5).to(torch.int64).clamp(max=inputs)
-    pixel = torch.arange(inputs, device=like.device)
-    weights = filter((pixel + 0.5 - centre.unsqueeze(1)) / stretch)
-    within = (pixel >= first.unsqueeze(1)) & (pixel < last.unsqueeze(1))
-    weights = torch.where(within, weights, torch.zeros_like(weights))
-    return weights / weights.sum(1, keepdim=True)
-
-
-def _antialiased(filter: Any, reach: float) -> Any:
-    def call(
-        self: Tensor, output_size: Sequence[int], align_corners: bool, scales_h: float | None = None,
-        scales_w: float | None = None,
-    ) -> Any:  # fmt: skip
-        if not align_corners:
-            return NotImplemented
-        high, wide = (
-            _resize_matrix(self.shape[axis], output_size[axis], self, filter, reach) for axis in (-2, -1)
-        )  # fmt: skip
-        return torch.matmul(torch.matmul(high, self), wide.mT)
-
-    return call
-
-
-decomposes("aten::_upsample_bilinear2d_aa", without=WRONG, when="align_corners=True")(_antialiased(_triangle, 1.0))
-decomposes("aten::_upsample_bicubic2d_aa", without=WRONG, when="align_corners=True")(_antialiased(_cubic, 2.0))
-
-
 @decomposes("aten::linalg_vector_norm", without=WRONG, when="keepdim=True without dim")
 def linalg_vector_norm(
     self: Tensor, ord: float = 2, dim: Sequence[int] | None = None, keepdim: bool = False, *,
@@ -190,3 +147,69 @@ for _target in ("native_batch_norm", "_native_batch_norm_legit", "_native_batch_
 decomposes("aten::_native_batch_norm_legit.no_stats", without=WRONG, when="training=True")(
     _batch_norm(aten._native_batch_norm_legit.no_stats, 3)
 )
+
+
+# ---- division of numbers that are rounded ----------------------------------------------------------
+
+
+def _floats(self: Any, other: Any) -> tuple[Tensor, Tensor, torch.dtype] | None:
+    """Returns the operands in a type that PyTorch computes in, and the type of the result; None for integers."""
+    like = self if isinstance(self, Tensor) else other
+    dtype = torch.result_type(self, other)
+    if not dtype.is_floating_point:
+        return None
+    wide = dtype if dtype == torch.float64 else torch.float32
+    a, b = (
+        x.to(wide) if isinstance(x, Tensor) else torch.full([], x, dtype=wide, device=like.device)
+        for x in (self, other)
+    )  # fmt: skip
+    return a, b, dtype
+
+
+@decomposes(
+    "aten::remainder.Tensor", "aten::remainder.Scalar", "aten::remainder.Scalar_Tensor", without=WRONG,
+    when="real numbers whose quotient is rounded to the next whole number",
+)  # fmt: skip
+def remainder(self: Any, other: Any) -> Any:
+    found = _floats(self, other)
+    if found is None:
+        return NotImplemented
+    a, b, dtype = found
+    rest = torch.fmod(a, b)
+    return torch.where((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest).to(dtype)
+
+
+@decomposes(
+    "aten::floor_divide", "aten::floor_divide.Scalar", without=WRONG,
+    when="real numbers whose quotient is rounded to the next whole number",
+)  # fmt: skip
+def floor_divide(self: Tensor, other: Any) -> Any:
+    found = _floats(self, other)
+    if found is None:
+        return NotImplemented
+    a, b, dtype = found
+    rest, quotient = torch.fmod(a, b), a / b
+    count = (a - rest) / b
+    count = torch.where((rest != 0) & ((rest < 0) != (b < 0)), count - 1, count)
+    floor = count.floor()
+    floor = torch.where(count - floor > 0.5, floor + 1, floor)
+    floor = torch.where(count == 0, quotient * 0, floor)  # a zero with the sign of the quotient
+    return torch.where(b == 0, quotient, floor).to(dtype)
+
+
+@decomposes(
+    "aten::div.Tensor_mode", "aten::div.Scalar_mode", without=WRONG,
+    when="integers, or real numbers whose quotient is rounded to the next whole number",
+)  # fmt: skip
+def div(self: Tensor, other: Any, *, rounding_mode: str | None) -> Any:
+    """The exporter divides integers in float32."""
+    if rounding_mode == "floor":
+        return aten.floor_divide(self, other)
+    dtype = torch.result_type(self, other)
+    if rounding_mode != "trunc" or dtype.is_floating_point:
+        return NotImplemented
+    if not isinstance(other, Tensor):
+        other = torch.full([], other, dtype=dtype, device=self.device)
+    self, other = self.to(dtype), other.to(dtype)
+    quotient = aten.floor_divide(self, other)
+    return torch.where((quotient < 0) & (quotient * other != self), quotient + 1, quotient)

@@ -258,5 +258,4 @@ def _of_a_size(target: str) -> Callable[..., Any]:
     return call
 
 
-for _target in ("remainder", "fmod"):
-    decomposes(f"aten::{_target}.Scalar", when="a size that is not constant")(_of_a_size(_target))
+decomposes("aten::fmod.Scalar", when="a size that is not constant")(_of_a_size("fmod"))

@@ -7,8 +7,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.fx.experimental.symbolic_shapes import statically_known_true
 
-from polyop._aten.table import SLOW, decomposes
+from polyop._aten.table import REFUSED, SLOW, decomposes
 
 aten = torch.ops.aten
 
@@ -51,9 +52,29 @@ def index_reduce(
 _SCATTERED = {"add": "sum", "multiply": "prod"}
 
 
+def as_large_as(index: Tensor, src: Tensor) -> Tensor:
+    """Returns the elements of `src` that are scattered: it may be larger than the index, unlike in ONNX."""
+    for axis, (size, given) in enumerate(zip(index.shape, src.shape, strict=True)):
+        if not statically_known_true(size == given):
+            src = src.narrow(axis, 0, size)
+    return src
+
+
+def _scatter_of(target: Any) -> Any:
+    def call(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Any:
+        part = as_large_as(index, src)
+        return NotImplemented if part is src else target(self, dim, index, part)
+
+    return call
+
+
+for _name, _target in (("scatter_add", aten.scatter_add.default), ("scatter.src", aten.scatter.src)):
+    decomposes(f"aten::{_name}", without=REFUSED, when="an index that is smaller than the source")(_scatter_of(_target))
+
+
 @decomposes("aten::scatter.reduce")
 def scatter(self: Tensor, dim: int, index: Tensor, src: Tensor, *, reduce: str) -> Any:
-    src = src[tuple(slice(0, size) for size in index.shape)]  # it may be larger than the index
+    src = as_large_as(index, src)
     return aten.scatter_reduce(self, dim, index, src, _SCATTERED[reduce])
 
 
@@ -133,10 +154,10 @@ def index(self: Tensor, indices: Sequence[Tensor | None]) -> Any:
 def masked_scatter(self: Tensor, mask: Tensor, source: Tensor) -> Any:
     if self.dtype.is_complex or source.shape.numel() == 0:
         return NotImplemented
-    mask, numbers = mask.expand(self.shape), source.reshape(-1)
-    numbers = torch.cat(
-        [numbers[:1], numbers]
-    )  # the n-th element of the mask takes number n; before the first, any one
+    self, mask = torch.broadcast_tensors(self, mask)
+    numbers = source.reshape(-1)
+    # The n-th element of the mask takes number n; before the first, any one.
+    numbers = torch.cat([numbers[:1], numbers])
     at = mask.reshape(-1).to(torch.int64).cumsum(0)
     return torch.where(mask, torch.gather(numbers, 0, at).reshape(self.shape), self)
 

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from polyop._aten.resampling import weighted_sums
 from polyop._aten.table import decomposes
 
 aten = torch.ops.aten
@@ -19,12 +20,22 @@ def _adaptive_bounds(size: int, count: int, device: torch.device) -> tuple[Tenso
     return (at * size) // count, ((at + 1) * size + count - 1) // count
 
 
-def _mean_matrix(size: int, count: int, like: Tensor) -> Tensor:
-    """Returns the matrix that averages `size` pixels to `count`."""
-    first, last = _adaptive_bounds(size, count, like.device)
-    pixel = torch.arange(size, device=like.device)
-    within = ((pixel >= first.unsqueeze(1)) & (pixel < last.unsqueeze(1))).to(like.dtype)
-    return within / (last - first).unsqueeze(1).to(like.dtype)
+def _means(self: Tensor, axis: int, count: Any) -> Tensor:
+    """Returns the means of the windows of an axis."""
+    if isinstance(count, int) and count == 1:
+        return self.mean(axis, keepdim=True)
+    size = self.shape[axis]
+    first, last = _adaptive_bounds(size, count, self.device)
+    pixel = first.unsqueeze(1) + torch.arange(_most(size, count), device=self.device)
+    index = torch.where(pixel < last.unsqueeze(1), pixel, size)
+    return weighted_sums(self, axis, index, (1 / (last - first).to(self.dtype)).unsqueeze(1))
+
+
+def _most(size: Any, count: Any) -> Any:
+    """Returns the number of pixels of the largest window, or more."""
+    if not isinstance(size, int) or not isinstance(count, int):
+        return size // count + 2
+    return max((-(-(i + 1) * size // count) - i * size // count for i in range(count)), default=1)
 
 
 def _uniform(sizes: Sequence[int], counts: Sequence[int]) -> bool:
@@ -44,8 +55,7 @@ def _adaptive_avg_pool(axes: int) -> Callable[..., Any]:
             kernel = [size // count for size, count in zip(sizes, output_size, strict=True)]
             return pool(self, kernel, kernel)
         for axis, count in zip(range(-axes, 0), output_size, strict=True):
-            matrix = _mean_matrix(self.shape[axis], count, self)
-            self = torch.matmul(self.transpose(axis, -1), matrix.mT).transpose(axis, -1)
+            self = _means(self, axis, count)
         return self
 
     return call
@@ -91,11 +101,7 @@ def _adaptive_max_pool(axes: int) -> Callable[..., Any]:
         sizes = self.shape[self.dim() - axes :]
         windows = []
         for size, count in zip(sizes, output_size, strict=True):
-            if not isinstance(size, int) or not isinstance(count, int):
-                most = size // count + 2  # as many as a window can have
-            else:
-                most = max((-(-(i + 1) * size // count) - i * size // count for i in range(count)), default=1)
-            windows.append(_windows(*_adaptive_bounds(size, count, self.device), most))
+            windows.append(_windows(*_adaptive_bounds(size, count, self.device), _most(size, count)))
         return _maxima(self, windows)
 
     return call

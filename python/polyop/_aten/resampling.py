@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from polyop._aten.table import SLOW, decomposes
+from polyop._aten.table import SLOW, WRONG, decomposes, overload
+from polyop._extents import float32, floor_scale, scale_for
 
 aten = torch.ops.aten
 _SAMPLED = frozenset((torch.float32, torch.float16, torch.bfloat16))
@@ -46,3 +48,191 @@ def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: boo
     columns.append(torch.ones(extents, dtype=theta.dtype, device=theta.device))
     base = torch.stack(columns, -1).reshape(-1, axes + 1)
     return torch.matmul(base, theta.mT).reshape([theta.shape[0], *extents, axes])
+
+
+def weighted_sums(self: Tensor, axis: int, index: Tensor, weights: Tensor) -> Tensor:
+    """Returns the sums of elements along an axis, as many as `index` and `weights` have rows.
+
+    An index equal to the size of the axis is that of a zero. No sum depends on elements that its row lacks: a product
+    with a matrix would multiply infinity by 0.
+    """
+    axis = axis % self.dim()
+    after = self.dim() - axis - 1
+    padded = aten.constant_pad_nd(self, [0, 0] * after + [0, 1], 0.0)
+    taken = padded.index_select(axis, index.reshape(-1)).unflatten(axis, index.shape)
+    return (taken * weights.reshape([*weights.shape, *[1] * after])).sum(axis + 1)
+
+
+# Filters of antialiased resizing: the weight of a pixel at a distance from the centre.
+
+
+def _triangle(distance: Tensor) -> Tensor:
+    return (1 - distance.abs()).clamp(min=0)
+
+
+def _cubic(distance: Tensor) -> Tensor:
+    a = -0.5  # PyTorch's value when antialiasing
+    x = distance.abs()
+    near = ((a + 2) * x - (a + 3)) * x * x + 1
+    far = (((x - 5) * x + 8) * x - 4) * a
+    return torch.where(x < 1, near, torch.where(x < 2, far, torch.zeros_like(x)))
+
+
+def _lanczos(distance: Tensor) -> Tensor:
+    x = distance.abs()
+    return torch.where(x < 3, torch.sinc(x) * torch.sinc(x / 3), torch.zeros_like(x))
+
+
+def _step(inputs: Any, outputs: Any, align_corners: bool, scale: float | None) -> Any:
+    """Returns the distance of two output pixels in input pixels."""
+    if align_corners:
+        return (inputs - 1) / (outputs - 1) if outputs > 1 else 0.0
+    return 1 / scale if scale is not None and scale > 0 else inputs / outputs
+
+
+def _filtered(
+    self: Tensor, axis: int, outputs: Any, step: Any, filter: Callable[[Tensor], Tensor], reach: float
+) -> Tensor:  # fmt: skip
+    inputs = self.shape[axis]
+    stretch = step if step >= 1 else 1.0
+    support = reach * stretch
+    centre = (torch.arange(outputs, device=self.device, dtype=self.dtype) + 0.5) * step
+    first = (centre - support + 0.5).to(torch.int64).clamp(min=0).unsqueeze(1)
+    last = (centre + support + 0.5).to(torch.int64).clamp(max=inputs).unsqueeze(1)
+    pixel = first + torch.arange(math.ceil(2 * support) + 1, device=self.device)
+    within = pixel < last
+    weights = filter((pixel + 0.5 - centre.unsqueeze(1)) / stretch)
+    weights = torch.where(within, weights, torch.zeros_like(weights))
+    weights = weights / weights.sum(1, keepdim=True)
+    return weighted_sums(self, axis, torch.where(within, pixel, inputs), weights)
+
+
+def _antialiased(filter: Callable[[Tensor], Tensor], reach: float, resize: bool = True) -> Any:
+    """Returns a translation; `resize` says whether the exporter writes calls whose scale is a ratio of sizes."""
+
+    def call(
+        self: Tensor, output_size: Sequence[int], align_corners: bool, scales_h: float | None = None,
+        scales_w: float | None = None,
+    ) -> Any:  # fmt: skip
+        if not self.dtype.is_floating_point:
+            return NotImplemented
+        axes = list(zip((-2, -1), output_size, (scales_h, scales_w), strict=True))
+        if resize and not align_corners and all(_is_ratio(self.shape[a], size, s) for a, size, s in axes):
+            return NotImplemented
+        result = self.to(torch.float32) if self.dtype in (torch.float16, torch.bfloat16) else self
+        for axis, size, scale in axes:
+            step = _step(self.shape[axis], size, align_corners, scale)
+            result = _filtered(result, axis, size, step, filter, reach)
+        return result.to(self.dtype)
+
+    return call
+
+
+def _is_ratio(inputs: Any, outputs: Any, scale: float | None) -> bool:
+    """Returns True if the scale is that of the sizes."""
+    if scale is None or scale <= 0 or scale == int(scale):
+        return True
+    return isinstance(inputs, int) and isinstance(outputs, int) and inputs * scale == outputs
+
+
+_WHEN = "align_corners=True, or a scale that is no ratio of the sizes"
+decomposes("aten::_upsample_bilinear2d_aa", without=WRONG, when=_WHEN)(_antialiased(_triangle, 1.0))
+decomposes("aten::_upsample_bicubic2d_aa", without=WRONG, when=_WHEN)(_antialiased(_cubic, 2.0))
+decomposes("aten::_upsample_lanczos2d_aa")(_antialiased(_lanczos, 3.0, resize=False))
+
+
+# ---- the nearest pixel -----------------------------------------------------------------------------
+
+
+def _nearest_indices(inputs: Any, outputs: Any, scale: float | None, exact: bool, device: torch.device) -> Tensor:
+    at = torch.arange(outputs, device=device).to(torch.float32)
+    return (((at + 0.5) if exact else at) * _step(inputs, outputs, False, scale)).to(torch.int64).clamp(max=inputs - 1)
+
+
+def _is_resized(inputs: Any, outputs: Any, scale: float | None) -> bool:
+    """Returns True if ONNX's Resize has as many pixels as PyTorch, and takes the same ones.
+
+    PyTorch multiplies the index of a pixel by a step, Resize divides it by the scale.
+    """
+    if scale is not None and scale == int(scale):
+        return True
+    if not (isinstance(inputs, int) and isinstance(outputs, int)):
+        # Sizes that the program computes from others have many ratios: those of feature maps are whole numbers.
+        fraction = isinstance(outputs, int) or "ToFloat" in str(outputs.node.expr)
+        return scale is None and not fraction
+    if scale is not None and floor_scale(inputs, scale) != outputs:
+        return False
+    ratio = float32(scale if scale is not None else outputs / inputs)
+    step = float32(1 / scale if scale is not None else inputs / outputs)
+    return all(int(float32(i * step)) == int(float32(i / ratio)) for i in range(outputs))
+
+
+def _nearest(
+    self: Tensor, output_size: Sequence[Any] | None, scales: Sequence[float | None] | None, exact: bool
+) -> Any:  # fmt: skip
+    axes = range(2, self.dim())
+    if scales is None:
+        scales = [None] * len(axes)
+    if output_size is None:
+        output_size = [_scaled(self.shape[axis], scale) for axis, scale in zip(axes, scales, strict=True)]
+    parts = list(zip(axes, output_size, scales, strict=True))
+    if not exact and all(_is_resized(self.shape[axis], size, scale) for axis, size, scale in parts):
+        return NotImplemented
+    for axis, size, scale in parts:
+        if size is not self.shape[axis]:
+            index = _nearest_indices(self.shape[axis], size, scale, exact, self.device)
+            self = self.index_select(axis, index)
+    return self
+
+
+def _scaled(extent: Any, scale: float | None) -> Any:
+    """Returns the size that PyTorch computes from a factor."""
+    assert scale is not None
+    return extent * int(scale) if scale == int(scale) else math.floor(extent * scale)
+
+
+def _nearest_of(exact: bool) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    def vec(input: Tensor, output_size: Sequence[Any] | None, scale_factors: Sequence[float] | None) -> Any:
+        return _nearest(input, output_size, scale_factors, exact)
+
+    def call(self: Tensor, output_size: Sequence[Any], *scales: float | None, **given: float | None) -> Any:
+        found = [*scales, *given.values()]
+        return _nearest(self, output_size, found if len(found) == self.dim() - 2 else None, exact)
+
+    return vec, call
+
+
+for _prefix, _exact in (("upsample_nearest", False), ("_upsample_nearest_exact", True)):
+    _vec, _call = _nearest_of(_exact)
+    _when = "" if _exact else "a scale or ratio of sizes that is no whole number"
+    _without = SLOW if _exact else WRONG
+    decomposes(*(f"aten::{_prefix}{n}d.vec" for n in (1, 2, 3)), without=_without, when=_when)(_vec)
+    decomposes(*(f"aten::{_prefix}{n}d" for n in (1, 2, 3)), without=_without, when=_when)(_call)
+
+
+# ---- scales whose product with a size is a whole number in only one of float32 and float64 ---------
+
+
+def _with_sizes_of_pytorch(target: str) -> Callable[..., Any]:
+    def call(
+        input: Tensor, output_size: Sequence[Any] | None, align_corners: bool, scale_factors: Sequence[float] | None
+    ) -> Any:  # fmt: skip
+        if scale_factors is None:
+            return NotImplemented
+        sizes = input.shape[2:]
+        expected = [_scaled(n, s) if isinstance(n, int) else None for n, s in zip(sizes, scale_factors, strict=True)]
+        parts = list(zip(sizes, expected, scale_factors, strict=True))
+        if all(out is None or floor_scale(n, s) == out for n, out, s in parts):
+            return NotImplemented
+        near = [s if out is None else scale_for(n, out, s) for n, out, s in parts]
+        assert None not in near, "a scale that differs by a rounding has the size"
+        return overload(target)(input, None, align_corners, near)
+
+    return call
+
+
+for _mode in ("bilinear2d", "bicubic2d", "trilinear3d"):
+    _target = f"aten::upsample_{_mode}.vec"
+    decomposes(_target, without=WRONG, when="100 x 0.29 pixels: 28 in PyTorch, 29 in ONNX")(
+        _with_sizes_of_pytorch(_target)
+    )

@@ -72,11 +72,16 @@ def pad(self: Tensor, pad: Sequence[int], mode: str = "constant", value: float |
 
 
 def _squeeze(self: Tensor, dim: Any) -> Any:
-    """Removes a dimension that has one element in the example. At run time Reshape refuses another size."""
+    """Removes dimensions that have one element in the example. At run time Reshape refuses another size.
+
+    PyTorch keeps the others, which ONNX's Squeeze refuses.
+    """
     dims = {axis % self.dim() for axis in ([dim] if isinstance(dim, int) else dim)} if self.dim() else set()
     removed = {axis for axis in dims if _example(self.shape[axis]) == 1}
-    if all(isinstance(self.shape[axis], int) for axis in removed):
+    if removed == dims and all(isinstance(self.shape[axis], int) for axis in removed):
         return NotImplemented
+    if not removed:
+        return self.clone()
     return self.reshape([size for axis, size in enumerate(self.shape) if axis not in removed])
 
 
@@ -85,7 +90,9 @@ def _example(size: Any) -> int | None:
 
 
 for _name in ("dim", "dims"):
-    decomposes(f"aten::squeeze.{_name}", without=WRONG, when="a dynamic size that is 1 in the example")(_squeeze)
+    decomposes(f"aten::squeeze.{_name}", without=WRONG, when="a size that is not 1, or dynamic and 1 in the example")(
+        _squeeze
+    )
 
 
 @decomposes("prims::view_of")
