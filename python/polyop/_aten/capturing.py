@@ -6,8 +6,10 @@ an error for bad input is missing from an exported file anyway. Conditions on bu
 
 from __future__ import annotations
 
+import copy
+import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,6 +19,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, ShapeEnv, free_unbacked_symbols
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
+from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import _disable_current_modes
 
 from polyop._aten import packed
 from polyop._aten.ctc import ctc_loss
@@ -44,9 +48,10 @@ def _cov(
     input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
 ) -> Tensor:  # fmt: skip
     rows = input.reshape(1, -1) if input.dim() < 2 else input
-    weights = fweights.to(rows.dtype) if fweights is not None else None
+    real = rows.dtype.to_real()
+    weights = fweights.to(real) if fweights is not None else None
     if aweights is not None:
-        weights = aweights.to(rows.dtype) * (1 if weights is None else weights)
+        weights = aweights.to(real) * (1 if weights is None else weights)
     if weights is None:
         total: Any = rows.shape[1]
         mean = rows.mean(1, keepdim=True)
@@ -59,15 +64,19 @@ def _cov(
         scaled = centred * weights
         share: Any = 1 if aweights is None else (weights * aweights).sum() / total
         norm = (total - correction * share).clamp(min=0)
-    return (torch.matmul(scaled, centred.mT) / norm).squeeze()
+    return (torch.matmul(scaled, centred.mH if rows.dtype.is_complex else centred.mT) / norm).squeeze()
 
 
 def _corrcoef(input: Tensor) -> Tensor:
     covariance = _cov(input)
     if covariance.dim() == 0:
         return covariance / covariance
-    deviation = covariance.diagonal().sqrt()
-    return (covariance / deviation.unsqueeze(1) / deviation).clamp(-1, 1)
+    variance = covariance.diagonal()
+    deviation = (variance.real if variance.dtype.is_complex else variance).sqrt()
+    result = covariance / deviation.unsqueeze(1) / deviation
+    if not result.dtype.is_complex:
+        return result.clamp(-1, 1)
+    return torch.complex(result.real.clamp(-1, 1), result.imag.clamp(-1, 1))
 
 
 def _equal(input: Tensor, other: Tensor) -> Any:
@@ -115,6 +124,20 @@ def _narrow(input: Tensor, dim: int, start: Any, length: int) -> Any:
         return NotImplemented
     start = torch.where(start < 0, start + input.shape[dim], start)
     return input.index_select(dim, start + torch.arange(length, device=input.device))
+
+
+def _pad_sequence(
+    sequences: Sequence[Tensor], batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
+) -> Any:  # fmt: skip
+    lengths = [sequence.shape[0] for sequence in sequences]
+    if all(isinstance(length, int) for length in lengths):
+        return NotImplemented
+    longest = functools.reduce(torch.sym_max, lengths)
+    padded = []
+    for sequence, length in zip(sequences, lengths, strict=True):
+        ends = [0, longest - length] if padding_side == "right" else [longest - length, 0]
+        padded.append(functional.pad(sequence, [0, 0] * (sequence.dim() - 1) + ends, value=padding_value))
+    return torch.stack(padded, 0 if batch_first else 1)
 
 
 def _one_hot(tensor: Tensor, num_classes: int = -1) -> Any:
@@ -166,6 +189,7 @@ _REPLACED: dict[Any, Callable[..., Any]] = {
     torch.narrow: _narrow,
     Tensor.narrow: _narrow,
     functional.one_hot: _one_hot,
+    torch._C._nn.pad_sequence: _pad_sequence,
     torch.bincount: _bincount,
     Tensor.bincount: _bincount,
     functional.ctc_loss: ctc_loss,
@@ -187,7 +211,27 @@ class Capturing(TorchFunctionMode):
             result = replacement(*args, **(kwargs or {}))
             if result is not NotImplemented:
                 return result
-        return func(*args, **(kwargs or {}))
+        result = func(*args, **(kwargs or {}))
+        if func in (torch.arange, torch.tensor):
+            _know_list(result, func, args, kwargs or {})
+        return result
+
+
+def _know_list(constant: Tensor, create: Callable[..., Tensor], args: Any, kwargs: dict[str, Any]) -> None:
+    """Lets `tolist` of a small constant return its numbers: PyTorch's depends on the values of a tensor."""
+    if any(isinstance(leaf, (Tensor, torch.SymInt, torch.SymFloat)) for leaf in pytree.tree_leaves((args, kwargs))):
+        return
+    if constant.numel() > _MAX_KNOWN:
+        return
+    with _disable_current_modes():
+        values = create(*args, **{**kwargs, "device": "cpu"}).tolist()
+    version = constant._version
+
+    def tolist() -> Any:
+        changed = constant._version != version
+        return type(constant).tolist(constant) if changed else copy.deepcopy(values)
+
+    constant.tolist = tolist  # type: ignore[method-assign]
 
 
 _MAX_KNOWN = 64

@@ -76,7 +76,7 @@ def _part(value: Any, at: int) -> Any:
 
 
 _OF_PARTS = (
-    "unsqueeze", "squeeze", "squeeze.dims", "select.int", "split.Tensor", "split_with_sizes", "unbind.int",
+    "alias", "unsqueeze", "squeeze", "squeeze.dim", "squeeze.dims", "select.int", "split.Tensor", "split_with_sizes", "unbind.int",
     "index.Tensor", "index_select", "gather", "scatter.src", "scatter_add", "index_put", "slice_scatter",
     "select_scatter", "where.self", "expand", "repeat", "tril", "triu", "diagonal", "cumsum", "zeros_like", "tile", "unfold", "im2col",
 )  # fmt: skip

@@ -147,7 +147,7 @@ def fake_quantize(
         shape = [1] * input.dim()
         shape[axis] = -1
         scale, zero_point = scale.reshape(shape), zero_point.reshape(shape)
-    steps = torch.round(input * (1.0 / scale) + zero_point).clamp(quant_min, quant_max)
+    steps = (torch.round(input * (1.0 / scale)) + zero_point).clamp(quant_min, quant_max)
     return ((steps - zero_point) * scale).to(input.dtype)
 
 

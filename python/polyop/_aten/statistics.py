@@ -82,20 +82,23 @@ def searchsorted(
 ) -> Any:  # fmt: skip
     if sorter is not None:
         sorted_sequence = sorted_sequence.gather(-1, sorter)
-    index = _search(sorted_sequence, self, right or side == "right")
+    common = torch.result_type(sorted_sequence, self)
+    index = _search(sorted_sequence.to(common), self.to(common), right or side == "right")
     return index.to(torch.int32) if out_int32 else index
 
 
 @decomposes("aten::searchsorted.Scalar", nodes=("search_sorted",))
 def searchsorted_scalar(sorted_sequence: Tensor, self: Any, **how: Any) -> Any:
-    value = torch.full([], self, dtype=sorted_sequence.dtype, device=sorted_sequence.device)
+    dtype = sorted_sequence.dtype
+    if isinstance(self, float) and not dtype.is_floating_point:
+        dtype = torch.float64
+    value = torch.full([], self, dtype=dtype, device=sorted_sequence.device)
     return searchsorted(sorted_sequence, value, **how)
 
 
 @decomposes("aten::bucketize.Tensor", without=SLOW, nodes=("search_sorted",))
 def bucketize(self: Tensor, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Any:
-    common = torch.promote_types(self.dtype, boundaries.dtype)
-    return searchsorted(boundaries.to(common), self.to(common), out_int32=out_int32, right=right)
+    return searchsorted(boundaries, self, out_int32=out_int32, right=right)
 
 
 @decomposes("aten::isin.Tensor_Tensor", without=SLOW, nodes=("search_sorted",))
