@@ -96,6 +96,12 @@ BAD_MODELS = {
         "does not load 'm.onnx': This is an invalid model. In Node",
         "ONNX Runtime has no such operator at the model's opset",
     ),
+    "a file of libspconv": (
+        model("::SparseConvolution", {"x": X}),
+        NOT_PROVIDED,
+        "No Op registered for SparseConvolution",
+        "a node for NVIDIA's libspconv alone: export the PyTorch model with polyop in place of spconv",
+    ),
     "a name that is nearly right": (
         model("mmcv::RoiAlignPlus", {"x": X, "rois": ROIS}),
         NOT_PROVIDED,
