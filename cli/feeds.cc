@@ -4,7 +4,9 @@
 #include <cmath>
 #include <cstring>
 #include <exception>
+#include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 
 #include "cli/base/failure.h"
@@ -46,7 +48,8 @@ size_t IndexOf(const std::vector<TensorInfo>& tensors, const std::string& name, 
 }
 
 std::string Feeds::SyntheticText() const {
-  return synthetic.empty() ? "" : "  synthetic inputs: " + synthetic + "; -i NAME=FILE or --set gives others\n";
+  return synthetic.empty() ? ""
+                           : "  synthetic inputs: " + Escaped(synthetic) + "; -i NAME=FILE or --set gives others\n";
 }
 
 namespace {
@@ -125,9 +128,11 @@ std::pair<int64_t, int64_t> ParseSize(const char* option, const std::string& tex
   if (text == "model") {
     const size_t behind = format.layout == ImageFormat::Layout::kNhwc ? 1 : 0, rank = input.shape.size();
     if (rank >= 2 + behind) size = {input.shape[rank - 2 - behind], input.shape[rank - 1 - behind]};
-    if (size.empty() || size[0] < 1 || size[1] < 1) {
-      throw Failure(kUsage, Concat(option, " model: input '", input.name, "' is ", input.Text(), ", which has no size"),
-                    Concat("give one: ", option, " 224x224"));
+    if (size.empty() || size[0] < 1 || size[1] < 1 || size[0] > kMaxPixels / size[1]) {
+      throw Failure(
+          kUsage,
+          Concat(option, " model: input '", input.name, "' is ", input.Text(), ", which has no size of an image"),
+          Concat("give one: ", option, " 224x224"));
     }
     return {size[0], size[1]};
   }
@@ -299,6 +304,8 @@ class FeedReader {
       throw Failure(kUsage, "'" + given.value + "' is of an unknown kind",
                     "inputs are images (.png .jpg .bmp .webp .tif), .npy or .npz files, `random` or `zeros`");
     }
+    const uint64_t size = FileSize(given.value);
+    TakeMemory(given.value, size, size);
     Put(index, ParseNpy(ReadFile(given.value), given.value), given.value);
   }
 
@@ -321,9 +328,12 @@ class FeedReader {
   }
 
   void AddNpz(const Named& given) {
+    std::set<std::string> names;
+    for (const TensorInfo& input : inputs_) {
+      if (given.name.empty() || input.name == given.name) names.insert(input.name);
+    }
     bool used = false;
-    for (const auto& [name, array] : ReadNpz(given.value)) {
-      if (!given.name.empty() && name != given.name) continue;
+    for (const auto& [name, array] : names.empty() ? std::map<std::string, Array>() : ReadNpz(given.value, names)) {
       for (size_t i = 0; i < inputs_.size(); ++i) {
         if (inputs_[i].name != name) continue;
         Put(i, array, given.value);

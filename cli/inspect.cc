@@ -284,7 +284,7 @@ void PrintHead(const onnx::ModelProto& model, const InspectOptions& options, int
             << "  IR version " << model.ir_version() << ", opsets " << Join(opsets, ", ")
             << (model.producer_name().empty()
                     ? ""
-                    : ", produced by " + model.producer_name() + " " + model.producer_version())
+                    : Escaped(", produced by " + model.producer_name() + " " + model.producer_version()))
             << "\n"
             << "  " << CountText(nodes, "node")
             << (functions ? Concat(", those of ", functions, functions > 1 ? " functions" : " function", " among them")
@@ -313,9 +313,11 @@ void PrintOperators(const onnx::ModelProto& model, const std::map<std::string, N
     if (IsStandard(node)) return;
     std::vector<std::string> attributes;
     for (const auto& a : node.attribute()) attributes.push_back(a.name() + "=" + AttributeText(a));
-    std::cout << "  " << (node.name().empty() ? "(unnamed)" : node.name()) << "  " << TypeOf(node) << "("
-              << Join({node.input().begin(), node.input().end()}, ", ") << ") -> "
-              << Join({node.output().begin(), node.output().end()}, ", ") << "  " << Join(attributes, " ") << "\n";
+    const std::string text =
+        Concat(node.name().empty() ? "(unnamed)" : node.name(), "  ", TypeOf(node), "(",
+               Join({node.input().begin(), node.input().end()}, ", "), ") -> ",
+               Join({node.output().begin(), node.output().end()}, ", "), "  ", Join(attributes, " "));
+    std::cout << "  " << Escaped(text) << "\n";
   });
 }
 

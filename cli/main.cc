@@ -12,6 +12,7 @@
 #include "CLI/CLI.hpp"
 #include "cli/base/environments.h"
 #include "cli/base/failure.h"
+#include "cli/base/file.h"
 #include "cli/base/number.h"
 #include "cli/base/text.h"
 #include "cli/commands.h"
@@ -88,6 +89,9 @@ CLI::Validator RealNumber(double min, double max) {
       "FLOAT in " + range);
 }
 
+constexpr double kGigabyte = 1e9;
+constexpr double kMostGigabytes = 1e6;
+
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 void AddImageOptions(CLI::App& command, InputOptions& options) {
@@ -118,6 +122,11 @@ void AddInputOptions(CLI::App& command, InputOptions& options) {
       ->take_all()
       ->expected(1);
   AddImageOptions(command, options);
+  command
+      .add_option_function<double>(
+          "--memory", [](double gigabytes) { SetMemoryLimit(static_cast<uint64_t>(gigabytes * kGigabyte)); },
+          "GB: how much memory the contents of the files of -i may take (default: 0.27, and 64 times the files' sizes)")
+      ->check(RealNumber(0.001, kMostGigabytes));
 }
 
 void AddLibraryOptions(CLI::App& command, SessionOptions& options) {
@@ -409,6 +418,7 @@ void CheckWords(const CLI::App& app, const std::vector<std::string>& words) {
 int main(int argc, char** argv) {
   using namespace polyop::cli;
   polyop::PrepareTerminal();
+  EscapeOutput();
   SetProgramName(argc > 0 ? argv[0] : nullptr);
   CLI::App app{kDescription, "polyop"};
   app.set_version_flag("--version", std::string("polyop ") + POLYOP_VERSION);

@@ -3,13 +3,14 @@
 #include <chrono>
 #include <cstdio>
 
+#include "cli/base/text.h"
 #include "platform/program.h"
 
 namespace polyop::cli {
 
-Progress::Progress(std::string task) {
+Progress::Progress(const std::string& name) {
   if (!IsTerminal(2)) return;
-  thread_ = std::thread([this, task = std::move(task)] {
+  thread_ = std::thread([this, task = Escaped(name)] {
     std::unique_lock lock(mutex_);
     for (int seconds = 1; !wake_.wait_for(lock, std::chrono::seconds(1), [&] { return done_; }); ++seconds) {
       std::fprintf(stderr, "\r%s … %d s", task.c_str(), seconds);

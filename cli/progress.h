@@ -12,7 +12,7 @@ namespace polyop::cli {
 /// nothing if stderr is not a terminal.
 class Progress {
  public:
-  explicit Progress(std::string task);
+  explicit Progress(const std::string& name);
   ~Progress();
 
  private:

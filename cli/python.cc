@@ -149,7 +149,7 @@ Json AskPython(const std::string& module, Json request, const std::string& needs
   request["inputs"] = folder.File("inputs.npz");
   request["outputs"] = folder.File("outputs.npz");
   Json reply = AskPython(module, request, needs);
-  std::map<std::string, Array> results = ReadNpz(folder.File("outputs.npz"));
+  std::map<std::string, Array> results = ReadNpz(folder.File("outputs.npz"), {}, /*is_own=*/true);
   for (const TensorInfo& info : output_infos) {
     if (!results.contains(info.name)) throw Failure(kFailed, "the model gave no output '" + info.name + "'");
     outputs->push_back(std::move(results[info.name]));

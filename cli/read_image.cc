@@ -24,12 +24,17 @@ bool HasExtension(const std::string& path, const char* const (&extensions)[n]) {
 Image DecodeInPython(const std::string& path) {
   const TemporaryFolder folder;
   const std::string pixels = folder.File("pixels.npy");
-  AskPython("read_image", {{"file", std::filesystem::absolute(path).string()}, {"name", path}, {"pixels", pixels}},
+  AskPython("read_image",
+            {{"file", std::filesystem::absolute(path).string()},
+             {"name", path},
+             {"pixels", pixels},
+             {"memory", MemoryLimit()}},
             "polyop and Pillow (pip install 'polyop[batch]') for images of this kind");
   const Array array = ParseNpy(ReadFile(pixels), pixels);
   if (array.dtype != DType::kU8 || array.shape.size() != 3 || array.shape[2] != 3) {
     throw Failure(kFailed, "'" + path + "': expected pixels u8[H, W, 3] from Python, got " + ShapeText(array.shape));
   }
+  TakeMemory(path, array.bytes.size(), FileSize(path));  // Python has checked it for the file alone
   return Image{array.shape[1], array.shape[0], array.bytes};
 }
 

@@ -107,7 +107,11 @@ std::vector<std::string> WriteOutputs(const std::vector<TensorInfo>& infos, cons
     }
     files[index] = target.value;
   }
-  for (const auto& [path, named] : archives) WriteNpz(path, named);
+  for (const auto& [path, named] : archives) {
+    AtomicFile file(path);
+    WriteNpz(file.partial(), named);
+    file.Commit();
+  }
   return files;
 }
 

@@ -130,18 +130,17 @@ Outputs RunHere(const VerifyOptions& options, const SessionOptions& session_opti
   return ByName(session, session.Run(inputs));
 }
 
-Outputs Load(const std::string& path) {
-  Outputs outputs;
-  for (auto& [name, array] : ReadNpz(path)) outputs[name] = std::move(array);
-  return outputs;
-}
-
 // Runs in a separate process, because a process can have only one ONNX Runtime.
 Outputs RunElsewhere(const VerifyOptions& options, const std::string& runtime, const Feeds& feeds,
                      const std::vector<TensorInfo>& inputs) {
+  constexpr double kGigabyte = 1e9;
   const TemporaryFolder folder;
   std::map<std::string, Array> named;
-  for (size_t i = 0; i < inputs.size(); ++i) named[inputs[i].name] = feeds.arrays[i];
+  double gigabytes = 1;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    named[inputs[i].name] = feeds.arrays[i];
+    gigabytes += static_cast<double>(feeds.arrays[i].bytes.size()) / kGigabyte;
+  }
   WriteNpz(folder.File("inputs.npz"), named);
   std::string model = options.model;
   if (!options.session.model.empty()) {
@@ -149,12 +148,12 @@ Outputs RunElsewhere(const VerifyOptions& options, const std::string& runtime, c
     WriteFile(model, options.session.model.data(), options.session.model.size());
   }
   std::vector<std::string> words = {
-      OwnProgramFile().string(),  "run",           model,  "-i", folder.File("inputs.npz"), "-o",
-      folder.File("outputs.npz"), "--onnxruntime", runtime};
+      OwnProgramFile().string(),  "run",           model,   "-i",       folder.File("inputs.npz"),    "-o",
+      folder.File("outputs.npz"), "--onnxruntime", runtime, "--memory", NumberText(gigabytes, "%.9g")};
   for (const std::string& library : options.session.libraries) words.insert(words.end(), {"--ops", library});
   if (options.session.accelerate) words.emplace_back("--accelerate");
   RunProgram(words, "is it an ONNX Runtime? Its message is above", "");
-  return Load(folder.File("outputs.npz"));
+  return ReadNpz(folder.File("outputs.npz"), {}, /*is_own=*/true);
 }
 
 // The engine may have fewer inputs than the model, because `polyop convert --set` fixes inputs.
@@ -229,7 +228,7 @@ Outputs RunReference(const VerifyOptions& options, const Feeds& feeds, const std
     session.threads = static_cast<int>(*threads);
     return RunHere(options, session, feeds.arrays);
   }
-  if (kind.name == "npz") return Load(kind.value);
+  if (kind.name == "npz") return ReadNpz(kind.value);
   if (kind.name == "onnx") return RunOther(options, kind.value, feeds, inputs);
   if (kind.name == "engine") return RunEngine(options, kind.value, feeds, inputs);
   if (kind.name == "openvino") return RunOpenVino(options, kind.value, feeds, inputs);
@@ -294,11 +293,11 @@ void PrintTable(const std::vector<Result>& results, const VerifyOptions& options
   std::cout << Table({"tensor", "producer", "type", "max error", "mean error", ""}, rows);
   std::cout << "  reference: " << options.reference << "; tolerance " << options.tolerance.absolute << " + "
             << options.tolerance.relative << " * |reference|; " << KernelsText() << "\n";
-  for (const std::string& line : not_compared) std::cout << "  not compared, " << line << "\n";
+  for (const std::string& line : not_compared) std::cout << "  not compared, " << Escaped(line) << "\n";
   for (const Result& r : results) {
     if (r.difference.ok()) continue;
-    std::cout << Red("first difference: ") << r.what.node << ", tensor '" << r.what.tensor << "': " << Explain(r)
-              << "\n";
+    std::cout << Red("first difference: ") << Escaped(r.what.node + ", tensor '" + r.what.tensor + "'") << ": "
+              << Explain(r) << "\n";
     return;
   }
   std::cout << Green("equal") << ": all of " << results.size() << " tensor(s)\n";
@@ -344,6 +343,7 @@ int VerifyDetections(const VerifyOptions& options) {
                         {"file", same_file ? options.model : kind.value},
                         {"inputs", options.input.inputs},
                         {"draw", options.draw},
+                        {"memory", MemoryLimit()},
                         {"iou", options.iou},
                         {"threads", options.session.threads},
                         {"libraries", options.session.libraries}},
@@ -388,7 +388,10 @@ int Verify(VerifyOptions options) {
       throw Failure(kFailed, "the model is too large for --layers");
     }
   };
-  if (options.layers) pass_model();
+  if (options.layers) {
+    options.session.model_folder = FollowLinks(&model, options.model).string();
+    pass_model();
+  }
   options.session.optional_outputs = plan.added;
   Feeds feeds;
   std::vector<TensorInfo> inputs;

@@ -38,6 +38,12 @@ std::filesystem::path CreateTemporaryFolder();
 /// Returns the file name of a program: "python", "python.exe".
 std::string ProgramFile(const std::string& name);
 
+/// Returns "MACHINE-PROCESS", which names this process on machines that share a folder.
+std::string ProcessName();
+
+/// Waits until the content of a file is on the disk. Returns false, and sets errno, if that fails.
+bool SyncFile(const std::filesystem::path& path);
+
 /// Sets an environment variable of this process and of the programs that it starts.
 void SetVariable(const std::string& name, const std::string& value);
 

@@ -20,10 +20,14 @@ Failure Unreadable(const std::string& path, const std::string& why) {
   return Failure(kBadFile, "'" + path + "' is not a readable image: " + why);
 }
 
-void CheckSize(const std::string& path, int64_t width, int64_t height) {
-  if (width < 1 || height < 1 || width > kMaxPixels / height) {
+// Checks the size that a file claims before its pixels are allocated. No valid file has more pixels per byte than
+// `most`.
+void CheckSize(const std::string& path, int64_t width, int64_t height, size_t file_size, int64_t most) {
+  if (width < 1 || height < 1 || width > kMaxPixels / height ||
+      width * height > static_cast<int64_t>(file_size) * most) {
     throw Unreadable(path, "it claims " + std::to_string(width) + "x" + std::to_string(height) + " pixels");
   }
+  TakeMemory(path, static_cast<uint64_t>(width * height * 3), file_size);
 }
 
 // Returns true for 16 bits per channel, and for a gamma other than sRGB's.
@@ -43,7 +47,8 @@ Image DecodePng(const std::string& path, const std::vector<uint8_t>& bytes) {
   png.version = PNG_IMAGE_VERSION;
   const std::unique_ptr<png_image, void (*)(png_image*)> guard(&png, png_image_free);
   if (!png_image_begin_read_from_memory(&png, bytes.data(), bytes.size())) throw Unreadable(path, png.message);
-  CheckSize(path, png.width, png.height);
+  constexpr int64_t kMostPixels = 8 * 1100;  // of one bit; Deflate shrinks at most 1032 times
+  CheckSize(path, png.width, png.height, bytes.size(), kMostPixels);
   png.format = PNG_FORMAT_RGB;
   Image image{png.width, png.height, std::vector<uint8_t>(PNG_IMAGE_SIZE(png))};
   const png_color background = {255, 255, 255};  // behind transparent pixels
@@ -59,7 +64,7 @@ std::optional<Image> DecodeJpeg(const std::string& path, const std::vector<uint8
     throw Unreadable(path, tjGetErrorStr2(jpeg.get()));
   }
   if (space == TJCS_CMYK || space == TJCS_YCCK) return std::nullopt;
-  CheckSize(path, width, height);
+  CheckSize(path, width, height, bytes.size(), kMaxPixels);
   Image image{width, height, std::vector<uint8_t>(static_cast<size_t>(width) * static_cast<size_t>(height) * 3)};
   // A warning means that the library replaced damaged data, so it is an error here.
   if (tjDecompress2(jpeg.get(), bytes.data(), size, image.rgb.data(), width, 0, height, TJPF_RGB, 0) != 0) {
@@ -75,9 +80,11 @@ void WritePng(const std::string& path, const Image& image) {
   png.format = PNG_FORMAT_RGB;
   png.width = static_cast<png_uint_32>(image.width);
   png.height = static_cast<png_uint_32>(image.height);
-  if (!png_image_write_to_file(&png, path.c_str(), 0, image.rgb.data(), 0, nullptr)) {
+  AtomicFile file(path);
+  if (!png_image_write_to_file(&png, file.partial().c_str(), 0, image.rgb.data(), 0, nullptr)) {
     throw Failure(kBadFile, "'" + path + "' cannot be written: " + png.message);
   }
+  file.Commit();
 }
 
 void WriteJpeg(const std::string& path, const Image& image) {

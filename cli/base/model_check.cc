@@ -1,6 +1,7 @@
 #include "cli/base/model_check.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -102,12 +103,49 @@ void VisitTensors(const onnx::GraphProto& graph, const std::function<void(const 
   for (const onnx::NodeProto& node : graph.node()) VisitTensors(node, visit);
 }
 
+void VisitExternal(const onnx::ModelProto& model, const std::function<void(const onnx::TensorProto&)>& visit) {
+  const auto filter = [&](const onnx::TensorProto& tensor) {
+    if (tensor.data_location() == onnx::TensorProto::EXTERNAL) visit(tensor);
+  };
+  VisitTensors(model.graph(), filter);
+  for (const onnx::FunctionProto& function : model.functions()) {
+    for (const onnx::NodeProto& node : function.node()) VisitTensors(node, filter);
+  }
+}
+
+fs::path Canonical(const fs::path& path) {
+  std::error_code error;
+  return fs::weakly_canonical(fs::absolute(path, error), error);
+}
+
+// Returns the path of a file relative to a folder, both after links, or an empty path if it is not inside.
+fs::path Inside(const fs::path& file, const fs::path& folder) {
+  const fs::path relative = Canonical(file).lexically_relative(folder);
+  return relative.empty() || *relative.begin() == ".." ? fs::path() : relative;
+}
+
+// The folders that may have a model's external data, after links.
+std::array<fs::path, 2> DataFolders(const std::string& path) {
+  return {Canonical(path).parent_path(), Canonical(fs::absolute(path).parent_path())};
+}
+
+std::string LocationOf(const onnx::TensorProto& tensor) {
+  for (const auto& entry : tensor.external_data()) {
+    if (entry.key() == "location") return entry.value();
+  }
+  return "";
+}
+
 // Returns why the external data of a tensor cannot be read, or "".
-std::string ExternalDataError(const onnx::TensorProto& tensor, const fs::path& folder) {
+std::string ExternalDataError(const onnx::TensorProto& tensor, const std::string& path) {
   std::map<std::string, std::string> data;
   for (const auto& entry : tensor.external_data()) data[entry.key()] = entry.value();
   if (data["location"].empty()) return "no file is named";
-  const fs::path file = folder / data["location"];
+  const fs::path file = fs::path(path).parent_path() / data["location"];
+  const auto folders = DataFolders(path);
+  if (Inside(file, folders[0]).empty() && Inside(file, folders[1]).empty()) {
+    return "'" + data["location"] + "' is outside the model's folder";
+  }
   std::error_code error;
   const auto size = static_cast<double>(fs::file_size(file, error));
   if (error) return "'" + file.string() + "': " + error.message();
@@ -144,20 +182,33 @@ std::vector<Fault> AttributeFaults(const onnx::ModelProto& model) {
   return faults;
 }
 
+fs::path FollowLinks(onnx::ModelProto* model, const std::string& path) {
+  std::vector<onnx::TensorProto*> tensors;  // of the caller's model, which is not const
+  VisitExternal(*model, [&](const onnx::TensorProto& t) { tensors.push_back(const_cast<onnx::TensorProto*>(&t)); });
+  const fs::path given = fs::path(path).parent_path();
+  for (const fs::path& folder : DataFolders(path)) {
+    const bool has_all = std::none_of(tensors.begin(), tensors.end(), [&](const onnx::TensorProto* tensor) {
+      return Inside(given / LocationOf(*tensor), folder).empty();
+    });
+    if (!has_all) continue;
+    for (onnx::TensorProto* tensor : tensors) {
+      for (auto& entry : *tensor->mutable_external_data()) {
+        if (entry.key() == "location") entry.set_value(Inside(given / entry.value(), folder).generic_string());
+      }
+    }
+    return folder;
+  }
+  return fs::absolute(given);  // ONNX Runtime names the tensor
+}
+
 std::vector<Fault> ExternalDataFaults(const onnx::ModelProto& model, const std::string& path) {
   std::vector<Fault> faults;
-  const fs::path folder = fs::path(path).parent_path();
-  const auto check = [&](const onnx::TensorProto& tensor) {
-    if (tensor.data_location() != onnx::TensorProto::EXTERNAL) return;
-    const std::string error = ExternalDataError(tensor, folder);
+  VisitExternal(model, [&](const onnx::TensorProto& tensor) {
+    const std::string error = ExternalDataError(tensor, path);
     if (error.empty()) return;
     faults.push_back({kBadFile, "external data of '" + tensor.name() + "': " + error,
                       "copy the file to the folder of the model, or export the model again"});
-  };
-  VisitTensors(model.graph(), check);
-  for (const onnx::FunctionProto& function : model.functions()) {
-    for (const onnx::NodeProto& node : function.node()) VisitTensors(node, check);
-  }
+  });
   return faults;
 }
 

@@ -2,6 +2,7 @@
 // polyop's nodes do not have or values out of range, and external data that is missing.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,12 @@ struct Fault {
 /// exporters are known to add are valid.
 std::vector<Fault> AttributeFaults(const onnx::ModelProto& model);
 
-/// Returns the tensors whose external file is missing or too short. `path` is the model's.
+/// Makes a model readable as bytes: names the files of its external data as they are after links, which ONNX Runtime
+/// does not follow out of the folder that it is given. Returns this folder.
+std::filesystem::path FollowLinks(onnx::ModelProto* model, const std::string& path);
+
+/// Returns the tensors whose external file is missing, too short, or outside of the model's folder and of that of the
+/// file that the model is a link to: data that others wrote must not read other files. `path` is the model's.
 std::vector<Fault> ExternalDataFaults(const onnx::ModelProto& model, const std::string& path);
 
 /// Throws Failure for the first fault: kNotProvided for operators that neither polyop, nor a package, nor ONNX Runtime,

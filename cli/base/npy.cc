@@ -203,26 +203,38 @@ std::vector<uint8_t> FormatNpy(const Array& array) {
   return bytes;
 }
 
-std::map<std::string, Array> ReadNpz(const std::string& path) {
+std::map<std::string, Array> ReadNpz(const std::string& path, const std::set<std::string>& names, bool is_own) {
   const auto bad = [&](const std::string& why) {
     return Failure(kBadFile, "'" + path + "' is not a readable .npz file: " + why,
                    "write it with numpy.savez(file, name=array)");
   };
-  const size_t file_size = ReadFile(path).size();  // throws if it is missing, empty or a directory
+  const uint64_t file_size = FileSize(path);
   const std::unique_ptr<void, Unzipped> archive(unzOpen64(path.c_str()));
   if (!archive) throw bad("it is not a zip archive");
-  std::map<std::string, Array> arrays;
-  for (int at = unzGoToFirstFile(archive.get()); at == UNZ_OK; at = unzGoToNextFile(archive.get())) {
-    unz_file_info64 info;
-    char name[512] = {};
-    if (unzGetCurrentFileInfo64(archive.get(), &info, name, sizeof(name) - 1, nullptr, 0, nullptr, 0) != UNZ_OK) {
-      throw bad("its list of files is damaged");
+  const auto each = [&](const auto& visit) {  // calls visit(member, name of the array, size) for those to read
+    for (int at = unzGoToFirstFile(archive.get()); at == UNZ_OK; at = unzGoToNextFile(archive.get())) {
+      unz_file_info64 info;
+      char member[512] = {};
+      if (unzGetCurrentFileInfo64(archive.get(), &info, member, sizeof(member) - 1, nullptr, 0, nullptr, 0) != UNZ_OK) {
+        throw bad("its list of files is damaged");
+      }
+      std::string name = member;
+      if (name.size() > 4 && name.ends_with(".npy")) name.resize(name.size() - 4);
+      if (names.empty() || names.contains(name)) visit(std::string(member), name, uint64_t{info.uncompressed_size});
     }
-    // Deflate shrinks at most 1032 times. A file that claims a larger size would only exhaust memory.
-    if (info.uncompressed_size > file_size * uint64_t{1100} + 4096)
-      throw bad("'" + std::string(name) + "' claims an impossible size");
-    std::vector<uint8_t> bytes(info.uncompressed_size);
-    if (unzOpenCurrentFile(archive.get()) != UNZ_OK) throw bad("'" + std::string(name) + "' cannot be opened");
+  };
+  uint64_t claimed = 0;
+  each([&](const std::string& member, const std::string&, uint64_t size) {
+    // Deflate shrinks at most 1032 times. Larger claims are false, or several entries claim the same bytes.
+    const uint64_t most = file_size * 1100 + 4096;
+    claimed += std::min(size, most + 1);
+    if (claimed > most) throw bad("'" + member + "' claims an impossible size");
+  });
+  if (!is_own) TakeMemory(path, claimed, file_size);
+  std::map<std::string, Array> arrays;
+  each([&](const std::string& member, const std::string& name, uint64_t size) {
+    std::vector<uint8_t> bytes(size);
+    if (unzOpenCurrentFile(archive.get()) != UNZ_OK) throw bad("'" + member + "' cannot be opened");
     size_t done = 0;
     while (done < bytes.size()) {
       const unsigned chunk = static_cast<unsigned>(std::min<size_t>(bytes.size() - done, 1u << 30));
@@ -231,12 +243,10 @@ std::map<std::string, Array> ReadNpz(const std::string& path) {
       done += static_cast<size_t>(got);
     }
     const bool intact = unzCloseCurrentFile(archive.get()) == UNZ_OK && done == bytes.size();
-    if (!intact) throw bad("'" + std::string(name) + "' is damaged");
-    std::string key = name;
-    if (key.size() > 4 && key.ends_with(".npy")) key.resize(key.size() - 4);
-    arrays[key] = ParseNpy(bytes, path + ":" + name);
-  }
-  if (arrays.empty()) throw bad("it holds no array");
+    if (!intact) throw bad("'" + member + "' is damaged");
+    arrays[name] = ParseNpy(bytes, path + ":" + member);
+  });
+  if (arrays.empty() && names.empty()) throw bad("it holds no array");
   return arrays;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 
@@ -15,8 +16,10 @@ namespace polyop::cli {
 Array ParseNpy(std::span<const uint8_t> bytes, const std::string& name);
 std::vector<uint8_t> FormatNpy(const Array& array);
 
-/// Reads every array of the archive. Names have no ".npy".
-std::map<std::string, Array> ReadNpz(const std::string& path);
+/// Reads the arrays of the archive with these names, or all if there is none. Names have no ".npy". Throws Failure if
+/// they exceed the memory limit (cli/base/file.h), unless `is_own`: the file is of one of polyop's processes.
+std::map<std::string, Array> ReadNpz(const std::string& path, const std::set<std::string>& names = {},
+                                     bool is_own = false);
 void WriteNpz(const std::string& path, const std::map<std::string, Array>& arrays);
 
 }  // namespace polyop::cli

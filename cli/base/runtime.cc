@@ -200,7 +200,8 @@ Session::Session(const std::string& path, const SessionOptions& options) {
     if (options.model.empty()) {
       impl_->session = Ort::Session(impl_->env, fs::path(path).c_str(), session_options);
     } else {
-      const std::string folder = fs::absolute(path).parent_path().string();
+      const std::string folder =
+          options.model_folder.empty() ? fs::absolute(path).parent_path().string() : options.model_folder;
       session_options.AddConfigEntry("session.model_external_initializers_file_folder_path", folder.c_str());
       impl_->session = Ort::Session(impl_->env, options.model.data(), options.model.size(), session_options);
     }

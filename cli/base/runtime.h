@@ -21,6 +21,7 @@ struct SessionOptions {
   bool reference_kernels = false;             // runs polyop's operators by their reference kernels
   bool functions_alone = false;               // runs polyop's operators by the functions of the model
   std::string model;                          // the bytes of the model; "": reads the file
+  std::string model_folder;                   // of the external data of `model`; "": the file's
   std::string profile;                        // prefix of the path of ONNX Runtime's profile; "": none
   bool optimize = true;                       // false: ONNX Runtime loads the graph as it is
   std::vector<std::string> optional_outputs;  // left out if they are not tensors that polyop supports

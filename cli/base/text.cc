@@ -4,7 +4,10 @@
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
+#include <iostream>
+#include <iterator>
 #include <numeric>
+#include <streambuf>
 #include <utility>
 
 #include "platform/program.h"
@@ -31,6 +34,96 @@ size_t Width(const std::string& text) {
   return width;
 }
 
+constexpr std::string_view kColors[] = {"\033[0m", "\033[1m", "\033[31m", "\033[32m", "\033[1;31m"};
+
+// Returns the length of the UTF-8 character at the start, or 0 if there is none, and its code.
+size_t Decode(std::string_view text, uint32_t* code) {
+  constexpr uint32_t kFirst[] = {0, 0, 0x80, 0x800, 0x10000};  // the smallest code of a length
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const size_t length = byte(0) < 0x80         ? 1
+                        : byte(0) >> 5 == 0x6  ? 2
+                        : byte(0) >> 4 == 0xE  ? 3
+                        : byte(0) >> 3 == 0x1E ? 4
+                                               : 0;
+  if (length == 0 || length > text.size()) return 0;
+  *code = length == 1 ? byte(0) : byte(0) & (0xFFu >> (length + 1));
+  for (size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+    *code = *code << 6 | (byte(i) & 0x3Fu);
+  }
+  const bool valid = *code >= kFirst[length] && *code <= 0x10FFFF && (*code < 0xD800 || *code > 0xDFFF);
+  return valid ? length : 0;
+}
+
+// Returns true for control characters, and for those that change the direction of text.
+bool IsControl(uint32_t code) {
+  return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0x61C || (code >= 0x2028 && code <= 0x202E) ||
+         (code >= 0x2066 && code <= 0x2069);
+}
+
+std::string EscapedText(std::string_view text, bool keep_lines) {
+  std::string escaped;
+  while (!text.empty()) {
+    const auto color = std::find_if(std::begin(kColors), std::end(kColors),
+                                    [&](std::string_view known) { return text.starts_with(known); });
+    uint32_t code = 0;
+    size_t length = color != std::end(kColors) ? color->size() : Decode(text, &code);
+    char written[8];
+    if (length == 0) {
+      length = 1;
+      std::snprintf(written, sizeof written, "\\x%02x", static_cast<unsigned char>(text[0]));
+      escaped += written;
+    } else if (color == std::end(kColors) && IsControl(code) && !(keep_lines && (code == '\n' || code == '\t'))) {
+      std::snprintf(written, sizeof written, "\\u%04x", code);
+      escaped += written;
+    } else {
+      escaped += text.substr(0, length);
+    }
+    text.remove_prefix(length);
+  }
+  return escaped;
+}
+
+// Escapes what it passes on to another buffer. Keeps the start of a character until its end comes.
+class EscapingBuffer : public std::streambuf {
+ public:
+  explicit EscapingBuffer(std::streambuf* to) : to_(to) {}
+
+ protected:
+  int_type overflow(int_type c) override {
+    if (traits_type::eq_int_type(c, traits_type::eof())) return traits_type::not_eof(c);
+    const char byte = traits_type::to_char_type(c);
+    return xsputn(&byte, 1) == 1 ? c : traits_type::eof();
+  }
+
+  std::streamsize xsputn(const char* text, std::streamsize count) override {
+    constexpr size_t kLongest = 4;
+    pending_.append(text, static_cast<size_t>(count));
+    size_t ready = pending_.size();
+    for (size_t back = 1; back < kLongest && back <= pending_.size(); ++back) {
+      const auto byte = static_cast<unsigned char>(pending_[pending_.size() - back]);
+      if ((byte & 0xC0) == 0x80) continue;
+      const size_t length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1;
+      if (length > back) ready = pending_.size() - back;
+      break;
+    }
+    return Pass(ready) ? count : 0;
+  }
+
+  int sync() override { return Pass(pending_.size()) && to_->pubsync() == 0 ? 0 : -1; }
+
+ private:
+  bool Pass(size_t count) {
+    const std::string escaped = EscapedLines(std::string_view(pending_).substr(0, count));
+    pending_.erase(0, count);
+    return to_->sputn(escaped.data(), static_cast<std::streamsize>(escaped.size())) ==
+           static_cast<std::streamsize>(escaped.size());
+  }
+
+  std::streambuf* to_;
+  std::string pending_;
+};
+
 std::string Lower(std::string_view text) {
   std::string lower(text);
   std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -55,7 +148,19 @@ size_t Distance(const std::string& a, const std::string& b) {
 
 }  // namespace
 
-std::string Table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows) {
+std::string Escaped(std::string_view text) { return EscapedText(text, /*keep_lines=*/false); }
+std::string EscapedLines(std::string_view text) { return EscapedText(text, /*keep_lines=*/true); }
+
+void EscapeOutput() {
+  for (std::ostream* stream : {&std::cout, &std::cerr}) {
+    stream->rdbuf(new EscapingBuffer(stream->rdbuf()));  // lives as long as the stream, which is flushed at exit
+  }
+}
+
+std::string Table(const std::vector<std::string>& header, std::vector<std::vector<std::string>> rows) {
+  for (auto& row : rows) {
+    for (std::string& cell : row) cell = Escaped(cell);
+  }
   std::vector<size_t> widths(header.size());
   std::transform(header.begin(), header.end(), widths.begin(), Width);
   for (const auto& row : rows) {

@@ -7,8 +7,17 @@
 
 namespace polyop::cli {
 
-/// Returns a table with aligned columns and an underlined header. Cells may contain UTF-8.
-std::string Table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows);
+/// Returns the text with control characters as \u001b, and bytes that are not UTF-8 as \xff: names in a model must not
+/// move the cursor, rename the window or hide text. Keeps polyop's colours. In JSON, where control characters are only
+/// in strings, the result means the same.
+std::string Escaped(std::string_view text);
+/// Like Escaped, but keeps line breaks and tabs.
+std::string EscapedLines(std::string_view text);
+/// From then on, std::cout and std::cerr write EscapedLines() of what they get.
+void EscapeOutput();
+
+/// Returns a table with aligned columns and an underlined header. Cells may contain UTF-8, and are escaped.
+std::string Table(const std::vector<std::string>& header, std::vector<std::vector<std::string>> rows);
 /// Returns a table in Markdown.
 std::string MarkdownTable(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows);
 

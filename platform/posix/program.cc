@@ -7,6 +7,7 @@
 #include <mach-o/dyld.h>
 #endif
 
+#include <cerrno>
 #include <cstdlib>
 
 namespace polyop {
@@ -41,6 +42,23 @@ fs::path CreateTemporaryFolder() {
 }
 
 std::string ProgramFile(const std::string& name) { return name; }
+
+std::string ProcessName() {
+  constexpr size_t kMaxName = 256;
+  char name[kMaxName] = {};
+  gethostname(name, kMaxName - 1);
+  return std::string(name) + "-" + std::to_string(getpid());
+}
+
+bool SyncFile(const fs::path& path) {
+  const int file = open(path.c_str(), O_RDONLY);
+  if (file < 0) return false;
+  const bool good = fsync(file) == 0;
+  const int error = errno;
+  close(file);
+  errno = error;
+  return good;
+}
 
 void SetVariable(const std::string& name, const std::string& value) { setenv(name.c_str(), value.c_str(), 1); }
 

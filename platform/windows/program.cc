@@ -3,6 +3,7 @@
 #include <io.h>
 #include <windows.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <string_view>
 
@@ -111,6 +112,21 @@ fs::path CreateTemporaryFolder() {
 }
 
 std::string ProgramFile(const std::string& name) { return name + ".exe"; }
+
+std::string ProcessName() {
+  DWORD size = MAX_COMPUTERNAME_LENGTH + 1;
+  char name[MAX_COMPUTERNAME_LENGTH + 1] = {};
+  GetComputerNameA(name, &size);
+  return std::string(name) + "-" + std::to_string(GetCurrentProcessId());
+}
+
+bool SyncFile(const fs::path& path) {
+  const Handle file(
+      CreateFileW(path.c_str(), GENERIC_WRITE, FILE_SHARE_READ | FILE_SHARE_WRITE, nullptr, OPEN_EXISTING, 0, nullptr));
+  if (file.get() != INVALID_HANDLE_VALUE && FlushFileBuffers(file.get())) return true;
+  errno = EIO;
+  return false;
+}
 
 void SetVariable(const std::string& name, const std::string& value) { _putenv_s(name.c_str(), value.c_str()); }
 
