@@ -15,7 +15,7 @@ def bars(stack: ExitStack) -> Callable[[str, int, int], bool] | None:
     from rich.console import Console
     from rich.progress import Progress, TaskID
 
-    shown = stack.enter_context(Progress(console=Console(stderr=True), transient=True))
+    shown = stack.enter_context(Progress(console=Console(file=sys.__stderr__), transient=True))
     tasks: dict[str, TaskID] = {}
 
     def step(phase: str, done: int, steps: int) -> bool:

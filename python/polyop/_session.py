@@ -65,13 +65,13 @@ def _optimized(path: Path) -> Path:
 
     try:
         name = f"{path.stem}.polyop-{_hash(path)}"
-        folder = path.resolve().parent
+        folder = path.absolute().parent
         # A folder for each hash: other models may have external data of the same name.
         next_to_it, in_cache = folder / f"{name}.onnx", _cache() / name / f"{path.stem}.onnx"
         for file in (next_to_it, in_cache):
             if file.is_file():
                 return file
-        file = next_to_it if os.access(folder, os.W_OK) else in_cache
+        file = next_to_it if os.access(folder, os.W_OK) and not path.is_symlink() else in_cache  # a link is a cache's
         file.parent.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
             progress: dict[str, Any] = {"progress": step} if (step := bars(stack)) else {}

@@ -36,6 +36,37 @@ def is_running(process: int) -> bool:
     return True
 
 
+def try_lock(file: int) -> bool:
+    """Locks an open file until it is closed. Returns False if another process or another open file has the lock. A file
+    system without locks has none."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        try:
+            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+    import fcntl
+
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def sync_file(path: str) -> None:
+    """Waits until the content of a file is on the disk: after a crash of the machine, a renamed file could be empty."""
+    file = os.open(path, os.O_RDWR if sys.platform == "win32" else os.O_RDONLY)  # Windows requires writing
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
 def trim_memory() -> None:
     """Returns freed memory to the system. glibc keeps it, but later allocations do not fit well: after a run of a
     detector it was two thirds of the process's memory."""

@@ -311,7 +311,6 @@ def convert_file(
             model = inline(model, only)
         except Exception as error:  # the inliner raises errors of any type
             raise ValueError(f"{path}: inlining its functions failed: {error}") from error
-    if output.resolve().parent != path.resolve().parent:
-        copy_external_files(model, path.resolve().parent, output.resolve().parent)
+    copy_external_files(model, path, output.parent)
     write_atomically(output, model.SerializeToString())
     return {"nodes": [asdict(record) for record in records], "opset_before": before, "opset": opset_of(model)}

@@ -166,6 +166,23 @@ def image_options(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+_GIGABYTE = 10**9
+
+
+MEMORY_HELP = "how much memory the contents of input files may take (default: 0.27, and 64 times the files' sizes)"
+
+
+def add_memory_option(parser: argparse.ArgumentParser, help: str = MEMORY_HELP) -> None:
+    """Adds an option whose value is a number of bytes; 0: the default."""
+    parser.add_argument(
+        "--memory",
+        metavar="GB",
+        type=lambda text: int(real(0.001, 1e6)(text) * _GIGABYTE),
+        default=0,
+        help=help,
+    )
+
+
 def add_library_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ops", metavar="LIBRARY", action="append", default=[], help="a further library of custom operators"

@@ -14,11 +14,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from polyop._commands import terminal
 from polyop._commands.errors import describe
 
 
 def serve(answer: Callable[[dict[str, Any]], dict[str, Any]], needs: str) -> None:
     """Answers the request of the command line. `needs` is the hint about a missing package."""
+    terminal.escape_output()
     request, reply = map(Path, sys.argv[1:])
     try:
         result = json.dumps(answer(json.loads(request.read_text())))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from polyop import __version__, _isolation
 from polyop._commands import terminal
-from polyop._commands.arguments import add_image_options, add_json_option, choice, integer
+from polyop._commands.arguments import add_image_options, add_json_option, add_memory_option, choice, integer
 from polyop._commands.errors import CommandError, ExitCode, usage
 from polyop._commands.models import check_attributes, check_model, check_output, check_provided
 from polyop._commands.numbers import parse_number, parse_shape, split_named
@@ -84,6 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="samples for --int8: images, .npy or .npz files, each the inputs of one run",
     )
     add_image_options(parser)
+    add_memory_option(parser)
     add(
         "--builder-optimization-level",
         type=integer(0, 5),

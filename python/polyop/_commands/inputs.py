@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,8 @@ from polyop._commands.errors import CommandError, ExitCode, usage
 from polyop.batch import images
 from polyop.batch.errors import BatchError, SampleError
 from polyop.batch.interface import Model, Tensor
+from polyop.batch.memory import Memory
+from polyop.batch.reading import read_npy, read_npz
 from polyop.batch.sources import IMAGES
 from polyop.optimizing.files import read
 from polyop.optimizing.inputs import model_inputs
@@ -74,6 +76,7 @@ class _Reader:
         self.model = Model(None, tensors, {}, metadata)
         self.values: dict[str, np.ndarray] = {}
         self._shapes = shapes
+        self._memory = Memory(options.memory)
         self._images = images.ImageOptions(**image_options(options))
 
     def add_file(self, text: str) -> None:
@@ -94,7 +97,8 @@ class _Reader:
         if file == "zeros":
             self._put(tensor, np.zeros(self._shape(tensor), tensor.dtype), "zeros")
         elif kind == ".npy":
-            self._put(tensor, _load(path), file)
+            with _readable():
+                self._put(tensor, read_npy(path.read_bytes(), file), file)
         elif kind in IMAGES:
             self.values[tensor.name] = self._image(tensor, path)
         else:
@@ -116,17 +120,16 @@ class _Reader:
 
     def _add_archive(self, name: str, path: Path) -> None:
         names = [n for n in self.model.inputs if not name or n == name]
-        arrays = {n: a for n, a in _load_archive(path).items() if n in names}
+        with _readable():
+            arrays = read_npz(path.read_bytes(), str(path), names, self._memory)
         if not arrays:
             raise usage(f"'{path}' has no array with the name of an input")
         for key, array in arrays.items():
             self._put(self.model.inputs[key], array, str(path))
 
     def _image(self, tensor: Tensor, path: Path) -> np.ndarray:
-        try:
-            pixels = images.read(path.read_bytes(), str(path))
-        except SampleError as error:
-            raise CommandError(ExitCode.BAD_FILE, str(error)) from None
+        with _readable():
+            pixels = images.read(path.read_bytes(), str(path), self._memory)
         format = images.format_of(tensor, self.model.metadata, self._images)
         try:
             return images.to_input(pixels, tensor, format, self._images, str(path))
@@ -144,17 +147,10 @@ class _Reader:
         return [int(extent) for extent in tensor.shape if extent is not None]
 
 
-def _load(path: Path) -> np.ndarray:
+@contextmanager
+def _readable() -> Iterator[None]:
+    """Raises CommandError where a file cannot be read."""
     try:
-        with path.open("rb") as file:
-            return np.lib.format.read_array(file, allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise CommandError(ExitCode.BAD_FILE, f"'{path}' is not a readable .npy file: {error}") from None
-
-
-def _load_archive(path: Path) -> dict[str, np.ndarray]:
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            return {key: archive[key] for key in archive.files}
-    except (ValueError, EOFError, AttributeError, zipfile.BadZipFile) as error:
-        raise CommandError(ExitCode.BAD_FILE, f"'{path}' is not a readable .npz file: {error}") from None
+        yield
+    except SampleError as error:
+        raise CommandError(ExitCode.BAD_FILE, str(error), error.hint) from None

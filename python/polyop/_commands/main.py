@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 from polyop import __version__
-from polyop._commands import interrupts
+from polyop._commands import interrupts, terminal
 from polyop._commands.arguments import Parser, nearest
 from polyop._commands.errors import CommandError, ExitCode, report, usage
 from polyop._system import program_file
@@ -26,6 +26,7 @@ PROGRAM_COMMANDS = ("run", "inspect", "verify", "bench", "ops", "new", "test", "
 def main(words: Sequence[str] | None = None) -> int:
     """Runs a command and returns the exit code."""
     words = list(sys.argv[1:] if words is None else words)
+    terminal.escape_output()
     needs = ""
     try:
         if not words or words[0] in ("-h", "--help"):

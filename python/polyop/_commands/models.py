@@ -58,7 +58,7 @@ def check_model(path: str) -> ModelProto:
 
     check_file(path)
     model = read_model(Path(path))
-    external_files(model, Path(path).parent)
+    external_files(model, Path(path))
     return model
 
 

@@ -13,6 +13,7 @@ from polyop._commands.arguments import (
     add_image_options,
     add_json_option,
     add_library_option,
+    add_memory_option,
     choice,
     integer,
     real,
@@ -56,6 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--set", action="append", default=[], metavar="NAME=V,V,…", help="an input from numbers")
     add("--shape", action="append", default=[], metavar="NAME=1x3x224x224", help="the shape of a synthetic input")
     add_image_options(parser)
+    add_memory_option(parser)
     add(
         "--for",
         dest="runtime",
@@ -154,6 +156,6 @@ def run(options: argparse.Namespace) -> int:
     size = terminal.bytes_text(Path(options.output).stat().st_size)
     unchanged = "" if report.replaced or report.moved else ": the same file"
     print(f"{terminal.green('wrote')} {options.output} ({size}){unchanged}")
-    if data := external_files(read_model(Path(options.output)), Path(options.output).parent):
+    if data := external_files(read_model(Path(options.output)), Path(options.output)):
         print(f"  its tensors are in {', '.join(data)}: keep the files together")
     return ExitCode.OK

@@ -7,7 +7,7 @@ import math
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
 
@@ -27,12 +27,50 @@ def red_bold(text: str, stream: TextIO) -> str:
     return _colored("1;31", text, stream)
 
 
+_CONTROL = re.compile("(\033\\[(?:0|1|31|32|1;31)m)|[\0-\x1f\x7f-\x9f\u061c\u2028-\u202e\u2066-\u2069\udc80-\udcff]")
+"""polyop's colours, control characters, those that change the direction of text, and bytes that are not UTF-8."""
+
+
+def escaped(text: str, keep: str = "") -> str:
+    """Returns the text with control characters as \\u001b, as cli/base/text.h: names in a model must not move the cursor,
+    rename the window or hide text. Keeps polyop's colours and the characters of `keep`."""
+    return _CONTROL.sub(lambda match: match[0] if match[1] or match[0] in keep else f"\\u{ord(match[0]):04x}", text)
+
+
+class _Escaping:
+    """A text stream that escapes what it passes on."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        self._stream.write(escaped(text, keep="\n\t"))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def escape_output() -> None:
+    """From then on, stdout and stderr escape all control characters but line breaks and tabs. Progress bars write to
+    `sys.__stderr__`."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if not isinstance(stream, _Escaping):
+            setattr(sys, name, _Escaping(stream))
+
+
 def _width(text: str) -> int:
     return len(re.sub("\033\\[[0-9;]*m", "", text))
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Returns lines with aligned columns and an underlined header."""
+    rows = [[escaped(cell) for cell in row] for row in rows]
     widths = [max(_width(row[i]) for row in (header, *rows)) for i in range(len(header))]
     lines = []
     for row in (header, ["-" * width for width in widths], *rows):

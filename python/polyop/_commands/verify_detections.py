@@ -1,7 +1,7 @@
 """Compares the detections of two files for the program's `verify --task detection`.
 
 The request has "model"; "reference", onnx, openvino or truth, and its "file"; "inputs", the texts of -i; "draw", a
-folder or ""; "iou"; "threads"; and "libraries". The reply has the agreement, and the photos that differ most. bridge.py
+folder or ""; "memory", the limit of Memory; "iou"; "threads"; and "libraries". The reply has the agreement, and the photos that differ most. bridge.py
 documents the protocol.
 """
 
@@ -29,6 +29,7 @@ def verify_detections(request: dict[str, Any]) -> dict[str, Any]:
     from polyop.attaching.errors import AttachError
     from polyop.batch.errors import BatchError, SampleError
     from polyop.batch.images import read
+    from polyop.batch.memory import Memory
 
     model, classes = _in_onnxruntime(request["model"], request)
     names: list[Path] = []
@@ -37,7 +38,7 @@ def verify_detections(request: dict[str, Any]) -> dict[str, Any]:
     try:
         reference = _reference(request, classes)
         for photo in _photos(request["inputs"]):
-            pixels = read(photo.read_bytes(), str(photo))
+            pixels = read(photo.read_bytes(), str(photo), Memory(request["memory"]))
             names.append(photo)
             expected.append(reference(photo, pixels))
             found.append(model(pixels))
@@ -57,7 +58,7 @@ def verify_detections(request: dict[str, Any]) -> dict[str, Any]:
     listed = []
     for rank, i in enumerate(worst):
         of_photo = agreement.photos[i]
-        drawing = _draw(Path(request["draw"]), rank, names[i], expected[i], found[i]) if request["draw"] else ""
+        drawing = _draw(request, rank, names[i], expected[i], found[i]) if request["draw"] else ""
         listed.append(
             {
                 "photo": str(names[i]),
@@ -109,6 +110,7 @@ def _in_onnxruntime(path: str, request: dict[str, Any]) -> tuple[Detector, tuple
 
     options = ort.SessionOptions()
     options.intra_op_num_threads = request["threads"]
+    options.log_severity_level = 4  # errors are exceptions, whose text is escaped
     for library in request["libraries"]:
         options.register_custom_ops_library(library)
     created = session(path, options=options)
@@ -164,16 +166,19 @@ def _detector(run: Callable[[np.ndarray], dict[str, np.ndarray]], names: tuple[s
     return lambda pixels: detections(run(pixels[None]), names)
 
 
-def _draw(folder: Path, rank: int, photo: Path, expected: Sequence[Detection], found: Sequence[Detection]) -> str:
+def _draw(
+    request: dict[str, Any], rank: int, photo: Path, expected: Sequence[Detection], found: Sequence[Detection]
+) -> str:
     """Writes the photo with the reference's detections, and next to it with the model's. Returns the file."""
     import numpy as np
 
     from polyop._onnx.atomic_file import prepare_folder, write_atomically
     from polyop.attaching.drawing import draw
     from polyop.batch.images import encode, read
+    from polyop.batch.memory import Memory
 
-    pixels = read(photo.read_bytes(), str(photo))
-    file = folder / f"{rank + 1}_{photo.stem}.png"
+    pixels = read(photo.read_bytes(), str(photo), Memory(request["memory"]))
+    file = Path(request["draw"]) / f"{rank + 1}_{photo.stem}.png"
     prepare_folder(file)
     write_atomically(file, encode(np.concatenate([draw(pixels, expected), draw(pixels, found)], 1), "png"))
     return str(file)

@@ -12,17 +12,18 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
-from polyop._system import is_running
+from polyop._system import is_running, sync_file
 
 _MAX_NAME = 255  # bytes of a file's name, on every file system of Linux
 _PARTIAL = ".partial-"  # in the name of an incomplete file, before the machine, process and thread that write it
 
 
 class AtomicFile:
-    """A file that appears under its name when it is complete: on `commit`, or at the end of a `with` block.
+    """A file that appears under its name when it is complete and on the disk: on `commit`, or at the end of a `with`
+    block.
 
     The `with` block yields the path to write to. An error removes that file. If several write the same file, the last
-    one wins.
+    one wins. A link of that name is replaced, not followed.
     """
 
     def __init__(self, path: Path) -> None:
@@ -34,6 +35,7 @@ class AtomicFile:
         self.partial = path.with_name(f".{name}{_PARTIAL}{writer}")
 
     def commit(self) -> None:
+        sync_file(str(self.partial))
         os.replace(self.partial, self._path)
 
     def discard(self) -> None:
@@ -69,11 +71,11 @@ def prepare_folder(path: Path) -> None:
         if path.parent.exists() and not path.parent.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(prefix=".polyop-", dir=path.resolve().parent):
+        with tempfile.NamedTemporaryFile(prefix=".polyop-", dir=path.absolute().parent):
             pass
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from None
-    remove_stale(path.resolve().parent, deep=False)
+    remove_stale(path.absolute().parent, deep=False)
 
 
 def remove_stale(folder: Path, *, deep: bool = True, everywhere: bool = False) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import filecmp
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Protocol
 
@@ -40,24 +40,40 @@ def read_model(path: Path) -> onnx.ModelProto:
     return model
 
 
-def external_files(model: onnx.ModelProto, folder: Path) -> list[str]:
-    """Returns the files of a model's external data, relative to the model's folder, sorted.
+def external_files(model: onnx.ModelProto, path: Path) -> list[str]:
+    """Returns the files of the external data of a model that was read from `path`, relative to its folder, sorted.
 
-    Raises ModelFileError if a file is missing or outside the folder.
+    Raises ModelFileError as data_folder does.
     """
-    locations = {entry.value for t in _tensors(model) for entry in t.external_data if entry.key == "location"}
-    for location in locations:
-        path = (folder / location).resolve()
-        if folder.resolve() not in path.parents:
+    found = {entry.value for t in _tensors(model) for entry in t.external_data if entry.key == "location"}
+    data_folder(path, found)
+    return sorted(found)
+
+
+def data_folder(path: Path, locations: Collection[str]) -> Path:
+    """Returns the folder that contains the files of a model's external data after links: the model's folder, or that of
+    the file that the model is a link to. In Hugging Face's cache, both are links to one folder.
+
+    Raises ModelFileError if a file is missing or in neither folder: data that others wrote must not read other files.
+    ONNX Runtime has the same rule.
+    """
+    files = {location: (path.parent / location).resolve() for location in locations}
+    folders = [path.parent.resolve(), path.resolve().parent]
+    for folder in folders:
+        if all(folder in file.parents for file in files.values()):
+            break
+    else:
+        location = next((key for key, file in files.items() if not set(folders) & set(file.parents)), min(files))
+        raise ModelFileError(
+            f"external data '{location}' is outside the model's folder: write the file next to the model"
+        )
+    for location, file in files.items():
+        if not file.is_file():
             raise ModelFileError(
-                f"external data '{location}' is outside the model's folder: write the file next to the model"
-            )
-        if not path.is_file():
-            raise ModelFileError(
-                f"external data '{location}' is missing in {folder}",
+                f"external data '{location}' is missing in {path.parent}",
                 "copy the file to the folder of the model, or export the model again",
             )
-    return sorted(locations)
+    return folder
 
 
 def _tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
@@ -79,13 +95,26 @@ def _initializers(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
         yield from (sparse.values, sparse.indices)
 
 
-def copy_external_files(model: onnx.ModelProto, source: Path, target: Path, *, overwrite: bool = False) -> list[Path]:
-    """Copies the files of a model's external data to another folder, atomically. Returns the copies.
+def copy_external_files(model: onnx.ModelProto, path: Path, target: Path, *, overwrite: bool = False) -> list[Path]:
+    """Copies the files of the external data of a model that was read from `path` to the folder of another file of it,
+    atomically. Returns the copies.
 
-    Raises ModelFileError if a file is missing, outside the folder, or, unless `overwrite`, differs from an existing one
-    in `target`, which may belong to another model.
+    Raises ModelFileError if a file is missing, outside the folder, code, or, unless `overwrite`, differs from an existing
+    one in `target`, which may belong to another model. Files that are in `target` already must not be links: the other
+    file could not be read.
     """
-    copies = {source / location: target / location for location in external_files(model, source)}
+    locations = external_files(model, path)
+    if target.resolve() == path.parent.resolve():
+        folder = data_folder(path, locations)
+        if locations and folder != target.resolve():
+            raise ModelFileError(
+                f"external data '{locations[0]}' is a link out of {target}, which only {path.name} itself may have",
+                "write to another folder, to which the data is copied",
+            )
+        return []
+    copies = {path.parent / location: target / location for location in locations}
+    if code := next((location for location in locations if _may_run(location)), None):
+        raise ModelFileError(f"external data '{code}': expected the name of a file of data, got that of code")
     missing = {location: to for location, to in copies.items() if not _is_copy(to, location)}
     for to in missing.values():
         if to.exists() and not overwrite:
@@ -97,6 +126,14 @@ def copy_external_files(model: onnx.ModelProto, source: Path, target: Path, *, o
         to.parent.mkdir(parents=True, exist_ok=True)
         copy_file(location, to)
     return list(copies.values())
+
+
+def _may_run(location: str) -> bool:
+    """Returns True if Python, a loader or a shell could run a file of this name because of where it is: a model must not
+    plant a json.py in the folder of results."""
+    return any(part.startswith(".") and part not in (".", "..") for part in Path(location).parts) or Path(
+        location
+    ).suffix.lower() in (".py", ".pyc", ".pyd", ".pth", ".so", ".dll", ".dylib", ".exe", ".bat", ".cmd", ".sh")
 
 
 def _is_copy(file: Path, of: Path) -> bool:
@@ -112,7 +149,7 @@ def copy_file(source: Path, target: Path) -> None:
 
 def update_hash(digest: _Hash, path: Path) -> None:
     """Adds a model's file and its external data to a hash. Raises OSError or ModelFileError."""
-    for part in (path, *(path.parent / location for location in external_files(read_model(path), path.parent))):
+    for part in (path, *(path.parent / location for location in external_files(read_model(path), path))):
         with part.open("rb") as stream:
             while block := stream.read(_BLOCK):
                 digest.update(block)

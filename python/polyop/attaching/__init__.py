@@ -144,8 +144,7 @@ def attach(
         ),
         classes=classes, flat=flat, image=image, anchors=anchors, names=names,
     )  # fmt: skip
-    if output.resolve().parent != path.resolve().parent:
-        copy_external_files(proto, path.resolve().parent, output.resolve().parent)
+    copy_external_files(proto, path, output.parent)
     write_atomically(output, proto.SerializeToString())
     return report
 

@@ -133,8 +133,14 @@ class Model:
         """Returns the names of the classes that Ultralytics' exporter writes."""
         found = _literal(self.metadata.get("names", ""))
         if isinstance(found, dict) and all(isinstance(i, int) for i in found):
-            return tuple(str(found.get(i, i)) for i in range(max(found, default=-1) + 1))
+            if (last := max(found, default=-1)) > _MAX_CLASSES:
+                raise AttachError(f"metadata 'names': expected numbers of classes up to {_MAX_CLASSES}, got {last}")
+            return tuple(str(found.get(i, i)) for i in range(last + 1))
         return tuple(map(str, found)) if isinstance(found, (list, tuple)) else ()
+
+
+_MAX_CLASSES = 100_000
+"""More than any data set has: a small file may claim any number."""
 
 
 def _literal(text: str) -> object:

@@ -42,6 +42,7 @@ def run(
     batch: int = 0,
     threads: int = 0,
     strict: bool = False,
+    memory: int = 0,
     layout: str | None = None,
     range: tuple[float, float] | None = None,
     color: str | None = None,
@@ -68,6 +69,8 @@ def run(
         batch: the maximum number of samples per run, if the model's first dimension is dynamic; 0: automatic.
         threads: per run. The remaining processors execute other runs at the same time.
         strict: the first failing file ends the batch; otherwise it is reported and skipped.
+        memory: how many bytes the contents of a file, and all that is read and not yet written, may take; 0: for a file
+            256 MiB and 64 times its size, 1 GiB for all.
         layout, range, color: of images, as in `polyop run`; by default from the model's metadata and shapes.
         resize, letterbox: scales images to (height, width) or to the extents of the "model", without or with their
             aspect ratio.
@@ -82,9 +85,9 @@ def run(
     images = ImageOptions(layout, range, color, resize, letterbox,
                           None if mean is None else tuple(mean), None if std is None else tuple(std))  # fmt: skip
     session = SessionOptions(threads, tuple(str(Path(library).resolve()) for library in libraries), accelerate)
-    values = _constants(model, files, sets, constants or {}, images, session)
+    values = _constants(model, files, sets, constants or {}, images, session, memory)
     path = str(Path(model).resolve()) if cluster else str(model)
-    job = Job(path, streams[0].name, values, tuple(outputs), format, batch, strict, images, session)
+    job = Job(path, streams[0].name, values, tuple(outputs), format, batch, strict, memory, images, session)
     target = Path(output).resolve() if cluster else Path(output)
     todo = sources.tasks(streams, target, format)
     if cluster:  # workers have other working folders
@@ -92,25 +95,25 @@ def run(
     worker = Worker(job)
     try:
         worker.check(todo)
-        owner = folder.claim(target, job)
-        remove_stale(target)
-        remaining = [task for task in todo if not task.is_done]
+        with folder.claimed(target, job) as owner:
+            remove_stale(target)
+            remaining = [task for task in todo if not task.is_done]
 
-        def step(done: int) -> None:
-            progress("files", len(todo) - len(remaining) + done, len(todo))
+            def step(done: int) -> None:
+                progress("files", len(todo) - len(remaining) + done, len(todo))
 
-        step(0)
-        if cluster:
-            from polyop.batch.cluster import run_tasks
+            step(0)
+            if cluster:
+                from polyop.batch.cluster import run_tasks
 
-            report = run_tasks(job, remaining, cluster, step)
-            remove_stale(target, everywhere=True)
-        else:
-            report = worker.run(remaining, step)
+                report = run_tasks(job, remaining, cluster, step)
+                remove_stale(target, everywhere=True)
+            else:
+                report = worker.run(remaining, step)
+            report.files, report.done_before = len(todo), len(todo) - len(remaining)
+            folder.note(target, owner, report)
     finally:
         worker.close()
-    report.files, report.done_before = len(todo), len(todo) - len(remaining)
-    folder.note(target, owner, report)
     return report
 
 
@@ -121,6 +124,7 @@ def _constants(
     given: Mapping[str, Any],
     images: ImageOptions,
     session: SessionOptions,
+    memory: int,
 ) -> dict[str, Any]:
     """Returns the values for all samples, in the types of the model."""
     if not (files or sets or given):
@@ -128,7 +132,7 @@ def _constants(
     import numpy as np
 
     model = open_model(path, session)
-    result = {file.name: read_constant(model, file.name, Path(file.pattern), images) for file in files}
+    result = {file.name: read_constant(model, file.name, Path(file.pattern), images, memory) for file in files}
     result |= model.set_values(sets)
     for name, value in given.items():
         try:

@@ -16,6 +16,7 @@ from polyop._onnx.atomic_file import prepare_folder, write_atomically
 from polyop.attaching.drawing import Detection, detections, draw
 from polyop.attaching.listing import csv_text
 from polyop.batch import images, video
+from polyop.batch.memory import Memory
 from polyop.batch.sources import IMAGES, VIDEOS, Task
 
 _COLUMNS, _CELL = 5, 240  # of a contact sheet; a cell is square
@@ -26,11 +27,12 @@ MAX_CELLS = 100
 
 @dataclass
 class Drawings:
-    """folder: of the drawings, or None. names: of the classes."""
+    """folder: of the drawings, or None. names: of the classes. memory: as of `polyop.batch.run`."""
 
     output: Path
     names: Sequence[str]
     folder: Path | None = None
+    memory: int = 0
     rows: list[dict[str, Any]] = field(default_factory=list)
     cells: list[tuple[str, np.ndarray]] = field(default_factory=list)
 
@@ -39,7 +41,7 @@ class Drawings:
         if not task.is_done:  # it failed
             return
         if task.kind in IMAGES:
-            pixels = images.read(task.source.read_bytes(), str(task.source))
+            pixels = images.read(task.source.read_bytes(), str(task.source), Memory(self.memory))
             with np.load(task.result) as file:
                 drawing = self._drawn(str(task.source), "", pixels, detections(dict(file), self.names))
             if self.folder is not None:

@@ -24,6 +24,7 @@ from PIL.WebPImagePlugin import WebPImageFile
 
 from polyop.batch.errors import BatchError, SampleError
 from polyop.batch.interface import Tensor, cast
+from polyop.batch.memory import Memory
 from polyop.batch.resizing import letterboxed, resized
 
 _MAX_PIXELS = 1 << 28
@@ -118,16 +119,17 @@ def format_of(tensor: Tensor, metadata: Mapping[str, str], options: ImageOptions
     return options.over(noted.over(result))
 
 
-def read(data: bytes, name: str) -> np.ndarray:
+def read(data: bytes, name: str, memory: Memory | None = None) -> np.ndarray:
     """Decodes a PNG, JPEG, BMP, WebP or TIFF file to 8-bit RGB, [H, W, 3]: the first image of several.
 
     Applies the EXIF orientation. Transparent pixels are on white. Of 16 bits, keeps the higher 8. Converts CMYK, and
-    PNG files with a gamma. Raises SampleError if the file is damaged or of another kind.
+    PNG files with a gamma. Raises SampleError if the file is damaged, of another kind, or its pixels exceed `memory`.
     """
     try:
         with _open(data, name) as image:
             if image.width * image.height > _MAX_PIXELS:
                 raise SampleError(f"'{name}': expected at most {_MAX_PIXELS} pixels, got {image.width}x{image.height}")
+            (memory or Memory()).take(name, image.width * image.height * 3, len(data))
             pixels = _pixels(image, name)
             orientation = 1
             with suppress(Exception):  # damaged EXIF data has no orientation; Pillow raises errors of many types
@@ -230,9 +232,9 @@ def to_input(pixels: np.ndarray, tensor: Tensor, format: Format, options: ImageO
 
 def _fixed_size(tensor: Tensor, format: Format) -> tuple[int, int]:
     height, width = format.size_of(tensor.shape)
-    if not isinstance(height, int) or not isinstance(width, int):
+    if not isinstance(height, int) or not isinstance(width, int) or height * width > _MAX_PIXELS:
         raise SampleError(
-            f"input '{tensor.name}': expected a fixed height and width to resize to, got {tensor}",
+            f"input '{tensor.name}': expected a fixed height and width of an image to resize to, got {tensor}",
             "give the size: HEIGHTxWIDTH instead of model",
         )
     return height, width

@@ -112,7 +112,7 @@ def open_model(path: str | Path, options: SessionOptions | None = None) -> Model
         raise BatchError(f"'{path}': expected a file, found none")
     settings = ort.SessionOptions()
     settings.intra_op_num_threads = options.threads
-    settings.log_severity_level = 3  # errors are exceptions; warnings would break the progress bar
+    settings.log_severity_level = 4  # errors are exceptions; others would break the progress bar
     providers: list[Any] = ["CPUExecutionProvider"]
     if options.gpu:
         if "CUDAExecutionProvider" not in ort.get_available_providers():

@@ -22,6 +22,7 @@ class Job:
     format: str = "npz"
     batch: int = 0  # maximum samples per run; 0: automatic
     strict: bool = False
+    memory: int = 0  # bytes for what is read and not yet written; 0: automatic
     images: ImageOptions = field(default_factory=ImageOptions)
     session: SessionOptions = field(default_factory=SessionOptions)
 

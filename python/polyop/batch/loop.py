@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from queue import SimpleQueue
@@ -19,7 +19,7 @@ from polyop.batch.runner import Arrays, Runner
 from polyop.batch.sources import Task
 from polyop.batch.writing import Shard, TarWriter, encoded
 
-_MAX_BYTES = 1 << 30  # of decoded samples in the queue; a single sample may be larger
+_MAX_BYTES = 1 << 30  # of what is read and not yet written; a single sample may be larger
 _MAX_BATCH = 64 << 20
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 """The errors of writing that every other file would have as well."""
@@ -27,24 +27,37 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 @dataclass
 class _Item:
-    """A sample in progress."""
+    """A sample in progress. `bytes` is what it holds: the content of its files, its arrays or its results."""
 
     task: Task
-    sample: Sample
+    index: int
+    key: str
+    decode: Callable[[], Arrays] | None
+    bytes: int
     arrays: Arrays | None = None
     error: Exception | None = None
-    bytes: int = 0
 
     @property
     def name(self) -> str:
-        return f"{self.task.source}: {self.sample.key}" if self.task.is_shard else str(self.task.source)
+        return f"{self.task.source}: {self.key}" if self.task.is_shard else str(self.task.source)
+
+
+def _size(result: object) -> int:
+    """Returns the bytes of arrays, or of an encoded result."""
+    if isinstance(result, Mapping):
+        return sum(array.nbytes for array in result.values())
+    return len(result) if isinstance(result, bytes) else 0
 
 
 class Loop:
     """Runs tasks. The caller's thread schedules; thread pools run the model, decode and write."""
 
-    def __init__(self, reader: Reader, runner: Runner, format: str, runs: int, helpers: int, strict: bool) -> None:
-        """runs: the number of concurrent runs of the model. helpers: the number of threads that decode and write."""
+    def __init__(
+        self, reader: Reader, runner: Runner, format: str, runs: int, helpers: int, strict: bool, memory: int = 0
+    ) -> None:
+        """runs: the number of concurrent runs of the model. helpers: the number of threads that decode and write.
+        memory: the limit in bytes of what is read and not yet written; 0: automatic."""
+        self._memory = memory or _MAX_BYTES
         self._reader, self._runner, self._format, self._strict = reader, runner, format, strict
         self._runs, self._most = runs, 2 * helpers + 2 * runs * runner.batch
         self._helpers, self._runners = ThreadPoolExecutor(helpers), ThreadPoolExecutor(runs)
@@ -87,11 +100,14 @@ class _Run:
 
     def all(self, tasks: Sequence[Task]) -> None:
         for task, sample in self._samples(tasks):
-            while self._in_flight >= self._loop._most or (self._in_flight and self._bytes > _MAX_BYTES):
+            while self._in_flight >= self._loop._most or (self._in_flight and self._bytes > self._loop._memory):
                 self._wait()
             self._in_flight += 1
             self._reading += 1
-            self._loop._helpers.submit(self._decode, _Item(task, sample))
+            item = _Item(task, sample.index, sample.key, sample.decode, sample.size)
+            self._bytes += item.bytes
+            del sample  # it holds the content of its files
+            self._loop._helpers.submit(self._decode, item)
             while not self._events.empty():
                 self._turn()
         while self._in_flight:
@@ -117,6 +133,7 @@ class _Run:
                 yield task, sample
         except (SampleError, OSError) as error:  # a damaged shard has no results
             self._fail(str(task.source), error)
+            self._bytes -= shard.held
             self._shards.pop(task).abandon()
             self._count_task()
             return
@@ -136,11 +153,12 @@ class _Run:
 
     def _decode(self, item: _Item) -> None:
         start = time.perf_counter()
+        assert item.decode is not None
         try:
-            item.arrays = item.sample.decode()
-            item.bytes = sum(array.nbytes for array in item.arrays.values())
+            item.arrays = item.decode()
         except Exception as error:
             item.error = error
+        item.decode = None
         self._events.put((self._decoded, (item, time.perf_counter() - start)))
 
     def _execute(self, items: list[_Item]) -> None:
@@ -190,7 +208,7 @@ class _Run:
         if item.arrays is None:
             self._finish(item, item.error)
             return
-        self._bytes += item.bytes
+        self._hold(item, _size(item.arrays))
         key = self._loop._runner.signature(item.arrays)
         group = self._groups.setdefault(key, [])
         group.append(item)
@@ -205,16 +223,20 @@ class _Run:
         self._running -= 1
         self.report.run_seconds += seconds
         for item, answer in zip(items, answers, strict=True):
-            self._bytes -= item.bytes
             item.arrays = None
             if isinstance(answer, Exception):
                 self._finish(item, answer)
             else:
+                self._hold(item, _size(answer))
                 self._loop._helpers.submit(self._write, item, answer)
 
     def _written(self, item: _Item, result: object, seconds: float) -> None:
         self.report.write_seconds += seconds
         self._finish(item, result)
+
+    def _hold(self, item: _Item, size: int) -> None:
+        self._bytes += size - item.bytes
+        item.bytes = size
 
     def _finish(self, item: _Item, result: object) -> None:
         self._in_flight -= 1
@@ -223,11 +245,15 @@ class _Run:
             result = None
         else:
             self.report.samples += 1
-        if not item.task.is_shard:
-            self._count_task()
-        elif (shard := self._shards.get(item.task)) is not None:
-            shard.put(item.sample.index, item.sample.key, result)
-            self._close_if_complete(item.task)
+        shard = self._shards.get(item.task)
+        if shard is None:  # a file, or a damaged shard
+            self._hold(item, 0)
+            if not item.task.is_shard:
+                self._count_task()
+            return
+        self._hold(item, _size(result))  # until it is the next one to write
+        self._bytes -= shard.put(item.index, item.key, result, item.bytes)
+        self._close_if_complete(item.task)
 
     def _close_if_complete(self, task: Task) -> None:
         if self._shards[task].is_complete:

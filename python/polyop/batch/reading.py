@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import math
 import tarfile
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,6 +19,7 @@ from polyop.batch import images, video
 from polyop.batch.errors import BatchError, SampleError
 from polyop.batch.images import Format, ImageOptions
 from polyop.batch.interface import Model, Tensor
+from polyop.batch.memory import Memory
 from polyop.batch.runner import Arrays
 from polyop.batch.sources import ARRAYS, IMAGES, VIDEOS, Task
 
@@ -33,17 +36,21 @@ class Sample:
     index: int
     key: str
     decode: Callable[[], Arrays]
+    size: int = 0  # bytes that `decode` holds
 
 
 class Reader:
     """Reads the values of a model's free inputs, those without a constant, from files."""
 
-    def __init__(self, model: Model, stream: str, constants: Sequence[str], options: ImageOptions) -> None:
-        """stream: the input that a file with one value is for; "" if the model has one free input."""
+    def __init__(
+        self, model: Model, stream: str, constants: Sequence[str], options: ImageOptions, memory: int = 0
+    ) -> None:
+        """stream: the input that a file with one value is for; "" if the model has one free input. memory: the limit
+        for the contents of a sample's files in bytes; 0: the default of Memory."""
         self.model = model
         self.free = [name for name in model.inputs if name not in constants]
         self.stream = model.input(stream).name if stream else self.free[0] if len(self.free) == 1 else ""
-        self._options = options
+        self._options, self._memory = options, memory
         self._formats = {n: images.format_of(t, model.metadata, options) for n, t in model.inputs.items()}
 
     def output_format(self, name: str) -> Format:
@@ -57,13 +64,13 @@ class Reader:
             yield from self._of_parquet(task.source)
         elif task.kind in VIDEOS:
             for index, pixels in enumerate(video.frames(task.source)):
-                yield Sample(index, video.key(index), partial(self.of_frame, pixels, f"frame {index}"))
+                yield Sample(index, video.key(index), partial(self.of_frame, pixels, f"frame {index}"), pixels.nbytes)
         else:
             yield Sample(0, task.source.stem, lambda: self.of_file(task.source.read_bytes(), task.source.name))
 
     def of_file(self, data: bytes, name: str) -> Arrays:
         """Returns a sample from a file's content. The extension of `name` determines the format. Raises SampleError."""
-        return self._complete(self._arrays(data, name, self.stream), name)
+        return self._complete(self._arrays(data, name, self.stream, Memory(self._memory)), name)
 
     def of_frame(self, pixels: np.ndarray, source: str) -> Arrays:
         """Returns a sample from the pixels [H, W, 3] of a video's frame. Raises SampleError."""
@@ -71,20 +78,20 @@ class Reader:
             raise SampleError(f"{source}: expected values for the inputs {', '.join(self.free)}, got one value")
         return self._complete({self.stream: self._image(self.stream, pixels, source)}, source)
 
-    def _arrays(self, data: bytes, name: str, stream: str) -> Arrays:
+    def _arrays(self, data: bytes, name: str, stream: str, memory: Memory) -> Arrays:
         """Returns the arrays of a .npz file that are inputs; for other files the value of the input `stream`."""
         kind = Path(name).suffix.lower()
         if kind == ".npz":
-            return {n: self.model.inputs[n].take(a, name) for n, a in _npz(data, name).items() if n in self.free}
+            return {n: self.model.inputs[n].take(a, name) for n, a in read_npz(data, name, self.free, memory).items()}
         if not stream:
             raise SampleError(f"{name}: expected values for the inputs {', '.join(self.free)}, got one value")
         tensor = self.model.inputs[stream]
         if kind in IMAGES:
-            return {stream: self._image(stream, images.read(data, name), name)}
+            return {stream: self._image(stream, images.read(data, name, memory), name)}
         elif kind == ".bin":
             array = _points(data, tensor, name)
         else:
-            array = _npy(data, name)
+            array = read_npy(data, name)
         return {stream: tensor.take(array, name)}
 
     def of_cell(self, name: str, value: Any, source: str) -> np.ndarray:
@@ -94,8 +101,8 @@ class Reader:
         if isinstance(value, (bytes, bytearray, memoryview)):
             data = bytes(value)
             if data.startswith(_NPY):
-                return tensor.take(_npy(data, source), source)
-            return self._image(name, images.read(data, source), source)
+                return tensor.take(read_npy(data, source), source)
+            return self._image(name, images.read(data, source, Memory(self._memory)), source)
         array = np.asarray(value)
         if array.dtype == object:
             raise SampleError(
@@ -122,11 +129,12 @@ class Reader:
         """Returns a sample of a WebDataset shard. Its files are KEY.INPUT.npy, KEY.npz, or KEY.jpg, KEY.npy, … for the
         only input. Ignores other files, such as labels."""
         arrays: Arrays = {}
+        memory = Memory(self._memory)
         for extension, data in members.items():
             name, _, kind = extension.rpartition(".")
             stream = name or self.stream
             if f".{kind.lower()}" in _FILES and (name in self.free or (not name and (stream or kind == "npz"))):
-                arrays |= self._arrays(data, f"{key}.{extension}", stream)
+                arrays |= self._arrays(data, f"{key}.{extension}", stream, memory)
         return self._complete(arrays, key)
 
     def _of_parquet(self, path: Path) -> Iterator[Sample]:
@@ -168,10 +176,12 @@ def _of_tar(path: Path, decode: Callable[[Mapping[str, bytes], str], Arrays]) ->
             for member in archive:
                 if not member.isfile():
                     continue
+                if member.issparse():  # a small file with content of any size
+                    raise SampleError(f"'{path}': '{member.name}': expected a file's content, got a sparse file")
                 folder, slash, file = member.name.rpartition("/")
                 stem, _, extension = file.partition(".")
                 if key is not None and key != folder + slash + stem:
-                    yield Sample(index, key, partial(decode, members, key))
+                    yield _of_members(index, key, members, decode)
                     index, members = index + 1, {}
                 key = folder + slash + stem
                 stream = archive.extractfile(member)
@@ -179,30 +189,51 @@ def _of_tar(path: Path, decode: Callable[[Mapping[str, bytes], str], Arrays]) ->
     except tarfile.TarError as error:
         raise SampleError(f"'{path}' is not a readable tar file: {error}") from None
     if key is not None:
-        yield Sample(index, key, partial(decode, members, key))
+        yield _of_members(index, key, members, decode)
+
+
+def _of_members(
+    index: int, key: str, members: Mapping[str, bytes], decode: Callable[[Mapping[str, bytes], str], Arrays]
+) -> Sample:
+    return Sample(index, key, partial(decode, members, key), sum(map(len, members.values())))
 
 
 def _array(data: bytes) -> np.ndarray:
     with _PARSING:
-        return np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
+        file = io.BytesIO(data)
+        version = np.lib.format.read_magic(file)
+        read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, _, dtype = read_header(file)
+        needed = math.prod(shape) * dtype.itemsize
+        if needed > len(data) - file.tell():  # `read_array` would allocate first
+            raise ValueError(f"expected {needed} bytes of elements, got {len(data) - file.tell()}")
+        file.seek(0)
+        return np.lib.format.read_array(file, allow_pickle=False)
 
 
-def _npy(data: bytes, name: str) -> np.ndarray:
+def read_npy(data: bytes, name: str) -> np.ndarray:
+    """Returns the array of a .npy file. Raises SampleError."""
     try:
         return _array(data)
     except (ValueError, EOFError, OSError) as error:
         raise SampleError(f"'{name}' is not a readable .npy file: {error}") from None
 
 
-def _npz(data: bytes, name: str) -> dict[str, np.ndarray]:
+def read_npz(data: bytes, name: str, names: Collection[str], memory: Memory) -> dict[str, np.ndarray]:
+    """Returns the arrays of these names that a .npz file has. Raises SampleError."""
     import zipfile
 
     if not data.startswith(_ZIP):
         raise SampleError(f"'{name}' is not a readable .npz file: expected a zip archive")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            return {member.removesuffix(".npy"): _array(archive.read(member)) for member in archive.namelist()}
-    except (ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
+            members = {m.filename.removesuffix(".npy"): m for m in archive.infolist()}
+            taken = {n: member for n, member in members.items() if n in names}
+            memory.take(name, sum(member.file_size for member in taken.values()), len(data))
+            return {n: _array(archive.read(member)) for n, member in taken.items()}
+    except SampleError:
+        raise
+    except (ValueError, EOFError, OSError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise SampleError(f"'{name}' is not a readable .npz file: {error}") from None
 
 
@@ -231,11 +262,11 @@ def _unflattened(array: np.ndarray, tensor: Tensor) -> np.ndarray:
         return array
 
 
-def read_constant(model: Model, name: str, path: Path, options: ImageOptions) -> np.ndarray:
+def read_constant(model: Model, name: str, path: Path, options: ImageOptions, memory: int = 0) -> np.ndarray:
     """Reads a value for all samples from a file. Raises BatchError."""
     model.input(name)
     others = [other for other in model.inputs if other != name]
     try:
-        return Reader(model, name, others, options).of_file(path.read_bytes(), path.name)[name]
+        return Reader(model, name, others, options, memory).of_file(path.read_bytes(), path.name)[name]
     except (OSError, SampleError) as error:
-        raise BatchError(f"-i {name}={path}: {error}") from None
+        raise BatchError(f"-i {name}={path}: {error}", getattr(error, "hint", "")) from None

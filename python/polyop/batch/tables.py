@@ -17,7 +17,8 @@ try:
 except ImportError as error:
     raise BatchError("Parquet needs pyarrow", "pip install 'polyop[batch]'") from error
 
-_ROWS = 64  # per read
+_ROWS = 64  # per read and write
+_BYTES = 64 << 20  # per write
 SHAPE = ".shape"  # suffix of the column with the shapes of a column of flat lists
 
 
@@ -65,10 +66,12 @@ class Writer:
         self._path = path
         self._writer: pq.ParquetWriter | None = None
         self._pending: list[tuple[int, Mapping[str, np.ndarray]]] = []
+        self._bytes = 0
 
     def add(self, index: int, key: str, result: Mapping[str, np.ndarray]) -> None:
         self._pending.append((index, result))
-        if len(self._pending) >= _ROWS:
+        self._bytes += sum(array.nbytes for array in result.values())
+        if len(self._pending) >= _ROWS or self._bytes >= _BYTES:
             self._flush()
 
     def close(self) -> None:
@@ -94,7 +97,7 @@ class Writer:
         if self._writer is None:
             self._writer = pq.ParquetWriter(self._path, table.schema)
         self._writer.write_table(table)
-        self._pending = []
+        self._pending, self._bytes = [], 0
 
 
 def _lists(arrays: Sequence[np.ndarray], kind: pa.DataType) -> pa.Array:

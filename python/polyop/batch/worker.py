@@ -36,8 +36,8 @@ class Worker:
             raise BatchError(f"format {job.format}: expected one output, got {', '.join(outputs)}",
                              f"choose one (--keep {outputs[0]}), or take npz")  # fmt: skip
         runner = Runner(model, job.constants, outputs, job.batch)
-        self._reader = Reader(model, job.stream, list(job.constants), job.images)
-        self._loop = Loop(self._reader, runner, job.format, self._runs, processors, job.strict)
+        self._reader = Reader(model, job.stream, list(job.constants), job.images, job.memory)
+        self._loop = Loop(self._reader, runner, job.format, self._runs, processors, job.strict, job.memory)
         self._load_seconds = time.perf_counter() - start
 
     def check(self, tasks: Sequence[Task]) -> None:

@@ -62,18 +62,27 @@ class Shard:
 
     def __init__(self, file: AtomicFile, writer: Writer) -> None:
         self._file, self._writer = file, writer
-        self._waiting: dict[int, tuple[str, Any]] = {}
+        self._waiting: dict[int, tuple[str, Any, int]] = {}
         self._next = 0
         self.count: int | None = None  # of samples, once it is known
 
-    def put(self, index: int, key: str, result: Any) -> None:
-        """Adds the result of a sample; None if it has none."""
-        self._waiting[index] = (key, result)
+    def put(self, index: int, key: str, result: Any, size: int) -> int:
+        """Adds the result of a sample, of `size` bytes; None if it has none. Returns the size of those that this
+        wrote."""
+        self._waiting[index] = (key, result, size)
+        written = 0
         while self._next in self._waiting:
-            key, result = self._waiting.pop(self._next)
+            key, result, size = self._waiting.pop(self._next)
             if result is not None:
                 self._writer.add(self._next, key, result)
             self._next += 1
+            written += size
+        return written
+
+    @property
+    def held(self) -> int:
+        """The bytes of the results that wait for others."""
+        return sum(size for _, _, size in self._waiting.values())
 
     @property
     def is_complete(self) -> bool:

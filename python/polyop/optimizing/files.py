@@ -9,7 +9,7 @@ import onnx
 import onnx_ir as ir
 
 from polyop._onnx.atomic_file import AtomicFile, prepare_folder
-from polyop._onnx.files import ModelFileError, copy_external_files, copy_file, read_model
+from polyop._onnx.files import ModelFileError, copy_external_files, copy_file, data_folder, read_model
 from polyop.errors import one_line
 from polyop.optimizing import one_file
 from polyop.optimizing.errors import FileError
@@ -29,7 +29,7 @@ class Source:
         """folder: for the working copy with the tensors of large models."""
         self.path = None if isinstance(model, onnx.ModelProto) else Path(model)
         self.name = str(self.path) if self.path else "the model"
-        self.data_folder = self.path.resolve().parent if self.path else None  # of external tensors
+        self.data_folder = self.path.parent.resolve() if self.path else None  # of external tensors
         self._given = model
         self._folder = folder
 
@@ -38,6 +38,8 @@ class Source:
         if not self.is_copied:
             model = read(self.path) if self.path is not None else ir.from_proto(self._given)
             _normalize(model)
+            if self.path is not None and (tensors := external_tensors(model)):
+                self.data_folder = Path(tensors[0].base_dir)
             if external_tensors(model) or size_of(model) <= _KEEP_IN_MEMORY:
                 return model
             ir.external_data.unload_from_model(model, self._folder, _DATA, size_threshold_bytes=1024)
@@ -67,10 +69,30 @@ def read(path: Path) -> ir.Model:
     _normalize(model)
     if (name := _calls_itself(model)) is not None:
         raise FileError(f"{path} is damaged: its function {name} calls itself")
-    for tensor in [*external_tensors(model), *(tensor for _, _, tensor in _of_attributes(model))]:
-        if (why := _data_error(tensor, path.resolve().parent)) is not None:
+    tensors = [*external_tensors(model), *(tensor for _, _, tensor in _of_attributes(model))]
+    try:
+        folder = data_folder(path, {str(tensor.location) for tensor in tensors})
+    except ModelFileError as error:
+        raise FileError(f"{path}: {error}", error.hint) from error
+    for tensor in tensors:
+        if (why := _data_error(tensor)) is not None:
             raise FileError(f"{path}: the data of tensor '{tensor.name}' {why}")
+    for graph in model.graphs():
+        for value in graph.initializers.values():
+            if isinstance(value.const_value, ir.ExternalTensor):
+                value.const_value = _after_links(value.const_value, folder)
+    for node, name, tensor in _of_attributes(model):
+        node.attributes[name] = ir.AttrTensor(name, _after_links(tensor, folder))
     return model
+
+
+def _after_links(tensor: ir.ExternalTensor, folder: Path) -> ir.ExternalTensor:
+    """Returns the tensor with the location of its file in `folder` after links: ONNX Runtime reads no links out of the
+    folder of a model that it gets as bytes."""
+    location = Path(tensor.path).resolve().relative_to(folder)
+    return ir.ExternalTensor(
+        location, tensor.offset, tensor.length, tensor.dtype, shape=tensor.shape, name=tensor.name, base_dir=folder
+    )
 
 
 def _normalize(model: ir.Model) -> None:
@@ -87,13 +109,9 @@ def _normalize(model: ir.Model) -> None:
             node.domain = "" if node.domain == "ai.onnx" else node.domain
 
 
-def _data_error(tensor: ir.ExternalTensor, folder: Path) -> str | None:
-    """Returns why a tensor's external data is invalid, or None."""
+def _data_error(tensor: ir.ExternalTensor) -> str | None:
+    """Returns why a tensor's external data, whose file exists, is invalid, or None."""
     where, begin = Path(tensor.path).resolve(), tensor.offset or 0
-    if not where.is_relative_to(folder):
-        return f"is outside the model's folder: {tensor.location}"
-    if not where.is_file():
-        return f"is missing: {where}"
     if tensor.dtype == ir.DataType.STRING:
         return "is external: expected strings in the model's file"
     length = tensor.nbytes if tensor.length is None else tensor.length
@@ -196,8 +214,7 @@ def copy(source: Source, path: Path) -> None:
     if source.path.resolve() == path.resolve():
         return
     try:
-        if path.resolve().parent != source.path.resolve().parent:
-            copy_external_files(read_model(source.path), source.path.parent, path.parent)
+        copy_external_files(read_model(source.path), source.path, path.parent)
         copy_file(source.path, path)
     except OSError as error:
         raise FileError(f"{path} cannot be written: {error.strerror}") from error

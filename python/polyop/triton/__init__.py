@@ -172,7 +172,7 @@ def _engine(
 def _copy_model(model: Path, file: Path, constants: Mapping[str, np.ndarray], written: Written) -> None:
     """Copies the model and its external tensors. Inputs in `constants` become initializers."""
     proto = read_model(model)
-    written.files += map(str, copy_external_files(proto, model.parent, file.parent, overwrite=True))
+    written.files += map(str, copy_external_files(proto, model, file.parent, overwrite=True))
     if not constants:
         _copy(model, file, written)
         return
