@@ -19,17 +19,26 @@ inline constexpr int kMaxBlockWarps = kMaxBlockThreads / kWarpLanes;
 /// Shared memory that a matrix may use; the rest is for variables of a block.
 inline constexpr int64_t kMaxSharedElements = (kMaxSharedBytes - 256) / 8;
 
+/// The most matrices that threads, or blocks, compute at a time in scratch memory: enough to occupy a GPU. Others
+/// follow on the stream, in the same memory.
+inline constexpr int64_t kMaxThreadsAtOnce = int64_t{1} << 16, kMaxBlocksAtOnce = 1024;
+
 /// Returns how many threads work on a matrix of that many elements.
 constexpr int BlockThreads(int64_t elements) {
   return static_cast<int>(std::clamp<int64_t>(BlocksFor(elements, 512) * kWarpLanes, kWarpLanes, kMaxBlockThreads));
 }
 
-/// Decomposes each matrix n by matrices.Decompose(n, work), with a thread and separate scratch memory for each.
+/// Decomposes each matrix n by matrices.Decompose(n, work), with a thread and separate scratch memory for each
+/// of those that are computed at a time.
 template <class Matrices>
 Status DecomposeInThreads(const CudaContext& cuda, const Matrices& matrices) {
-  const int64_t size = matrices.WorkSize();
-  double* const work = cuda.Allocate<double>(matrices.count * size);
-  return ForEach(cuda, matrices.count, [=] POLYOP_DEVICE(int64_t n) { matrices.Decompose(n, work + n * size); });
+  const int64_t size = matrices.WorkSize(), at_once = std::min(matrices.count, kMaxThreadsAtOnce);
+  double* const work = cuda.Allocate<double>(at_once * size);
+  for (int64_t first = 0; first < matrices.count; first += at_once) {
+    POLYOP_RETURN_IF_ERROR(ForEach(cuda, std::min(at_once, matrices.count - first),
+                                   [=] POLYOP_DEVICE(int64_t i) { matrices.Decompose(first + i, work + i * size); }));
+  }
+  return Status::Ok();
 }
 
 /// Returns the distance of rows in shared memory that have `columns` elements: an odd one, so that the elements of a

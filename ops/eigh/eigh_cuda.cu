@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "families/linalg/block_eigen_cuda.h"
 #include "kernels/cuda/cuda.h"
 #include "ops/eigh/eigh_of_matrix.h"
@@ -10,33 +12,37 @@ template <class T>
 Status DecomposeInBlocks(const CudaContext& cuda, const SymmetricMatrices<T>& matrices) {
   const int64_t size = matrices.size, area = size * size;
   const int64_t work_size = 2 * area + 2 * size + linalg::BlockEigenWork(size);
-  double* const scratch = cuda.Allocate<double>(matrices.count * work_size);
-  return ForBlocks<linalg::kMaxBlockThreads>(
-      cuda, matrices.count, linalg::BlockThreads(area), linalg::BlockEigenShared::kBytes,
-      [=] POLYOP_DEVICE(Block& block) {
-        const linalg::BlockEigenShared shared(block);
-        const int64_t n = block.index;
-        double *const a = scratch + n * work_size, *const rows = a + area, *const values = rows + area,
-                      *const order = values + size, *const work = order + size;
-        linalg::ForElements(block, 0, size, 0, size, [&](int64_t i, int64_t j) {
-          a[i * size + j] = i > j ? matrices.ElementOfTriangle(n, i, j) : matrices.ElementOfTriangle(n, j, i);
-        });
-        const double scale = linalg::ScaleInBlock(block, a, area, shared);
-        const bool converged =
-            scale > 0 && linalg::SymmetricEigenInBlock(block, a, scale, size, values, order,
-                                                       matrices.with_vectors ? rows : nullptr, work, shared);
-        linalg::ForEachByWarp(block, 0, size, [&](int64_t k, int) {
-          linalg::ForElementsOfWarp(k, k + 1, [&](int64_t i, int) {
-            matrices.values[n * size + i] = static_cast<T>(converged ? values[i] : NAN);
+  const int64_t at_once = std::min(matrices.count, linalg::kMaxBlocksAtOnce);
+  double* const scratch = cuda.Allocate<double>(at_once * work_size);
+  for (int64_t first = 0; first < matrices.count; first += at_once) {
+    POLYOP_RETURN_IF_ERROR(ForBlocks<linalg::kMaxBlockThreads>(
+        cuda, std::min(at_once, matrices.count - first), linalg::BlockThreads(area), linalg::BlockEigenShared::kBytes,
+        [=] POLYOP_DEVICE(Block& block) {
+          const linalg::BlockEigenShared shared(block);
+          const int64_t n = first + block.index;
+          double *const a = scratch + block.index * work_size, *const rows = a + area, *const values = rows + area,
+                        *const order = values + size, *const work = order + size;
+          linalg::ForElements(block, 0, size, 0, size, [&](int64_t i, int64_t j) {
+            a[i * size + j] = i > j ? matrices.ElementOfTriangle(n, i, j) : matrices.ElementOfTriangle(n, j, i);
           });
-          if (!matrices.with_vectors) return;
-          const double* const row = rows + (converged ? static_cast<int64_t>(order[k]) : k) * size;
-          const double sign = converged ? linalg::SignInWarp(row, size) : NAN;
-          linalg::ForElementsOfWarp(0, size, [&](int64_t i, int) {
-            matrices.basis[n * area + i * size + k] = static_cast<T>(converged ? sign * row[i] : NAN);
+          const double scale = linalg::ScaleInBlock(block, a, area, shared);
+          const bool converged =
+              scale > 0 && linalg::SymmetricEigenInBlock(block, a, scale, size, values, order,
+                                                         matrices.with_vectors ? rows : nullptr, work, shared);
+          linalg::ForEachByWarp(block, 0, size, [&](int64_t k, int) {
+            linalg::ForElementsOfWarp(k, k + 1, [&](int64_t i, int) {
+              matrices.values[n * size + i] = static_cast<T>(converged ? values[i] : NAN);
+            });
+            if (!matrices.with_vectors) return;
+            const double* const row = rows + (converged ? static_cast<int64_t>(order[k]) : k) * size;
+            const double sign = converged ? linalg::SignInWarp(row, size) : NAN;
+            linalg::ForElementsOfWarp(0, size, [&](int64_t i, int) {
+              matrices.basis[n * area + i * size + k] = static_cast<T>(converged ? sign * row[i] : NAN);
+            });
           });
-        });
-      });
+        }));
+  }
+  return Status::Ok();
 }
 
 template <class T>

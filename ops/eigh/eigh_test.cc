@@ -199,5 +199,12 @@ TEST(Eigh, ManyMatrices) {
   }
 }
 
+// A GPU computes them in parts, with scratch memory for one part.
+TEST(Eigh, MoreMatricesThanAGpuHasBlocks) {
+  std::mt19937 rng(1);
+  ExpectMatchesReference(Eigh{.vectors = 0}, {HostTensor::Uniform(DType::kF64, {1030, 9, 9}, rng)},
+                         Tolerance{1e-8, 1e-8});
+}
+
 }  // namespace
 }  // namespace polyop::testing

@@ -86,5 +86,11 @@ TEST(Qr, ManyMatrices) {
   }
 }
 
+// A GPU computes them in parts, with scratch memory for one part.
+TEST(Qr, MoreMatricesThanAGpuHasBlocks) {
+  std::mt19937 rng(1);
+  ExpectMatchesReference(Qr{}, {HostTensor::Uniform(DType::kF64, {1030, 9, 9}, rng)}, Tolerance{1e-8, 1e-8});
+}
+
 }  // namespace
 }  // namespace polyop::testing

@@ -86,5 +86,12 @@ TEST(Slogdet, ManyMatrices) {
   }
 }
 
+// A GPU computes them in parts, with scratch memory for one part.
+TEST(Slogdet, MoreMatricesThanAGpuHasBlocks) {
+  std::mt19937 rng(1);
+  ExpectMatchesReference(Slogdet{}, {HostTensor::Uniform(DType::kF64, {1030, 9, 9}, rng)}, Tolerance{1e-8, 1e-8});
+  ExpectMatchesReference(Slogdet{}, {HostTensor::Uniform(DType::kF64, {65'600, 2, 2}, rng)}, Tolerance{1e-8, 1e-8});
+}
+
 }  // namespace
 }  // namespace polyop::testing

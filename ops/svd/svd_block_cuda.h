@@ -98,9 +98,9 @@ struct BlockParts {
 
 /// Computes what MatricesToDecompose::Store does.
 template <class T>
-POLYOP_DEVICE void StoreInBlock(Block& block, const MatricesToDecompose<T>& matrices, double scale,
+POLYOP_DEVICE void StoreInBlock(Block& block, int64_t n, const MatricesToDecompose<T>& matrices, double scale,
                                 const BlockParts& parts) {
-  const int64_t n = block.index, longer = matrices.longer, shorter = matrices.shorter;
+  const int64_t longer = matrices.longer, shorter = matrices.shorter;
   ForEachByWarp(block, 0, shorter, [&](int64_t k, int) {
     const double length = linalg::LengthInWarp(parts.rotated + k * longer, 0, longer);
     InFirstLane([&] { parts.lengths[k] = length; });
@@ -148,11 +148,11 @@ POLYOP_DEVICE void StoreInBlock(Block& block, const MatricesToDecompose<T>& matr
   });
 }
 
-/// Computes what MatricesToDecompose::Decompose does, for the matrix of the block's index.
+/// Computes what MatricesToDecompose::Decompose does, for matrix n.
 template <class T>
-POLYOP_DEVICE void DecomposeInBlock(Block& block, const MatricesToDecompose<T>& matrices, const BlockParts& parts,
-                                    const BlockEigenShared& shared) {
-  const int64_t n = block.index, longer = matrices.longer, shorter = matrices.shorter;
+POLYOP_DEVICE void DecomposeInBlock(Block& block, int64_t n, const MatricesToDecompose<T>& matrices,
+                                    const BlockParts& parts, const BlockEigenShared& shared) {
+  const int64_t longer = matrices.longer, shorter = matrices.shorter;
   double *const given = parts.given, *const rotations = parts.rotations, *const gram = parts.gram;
   ForElements(block, 0, shorter, 0, longer, [&](int64_t k, int64_t i) {
     given[k * longer + i] = static_cast<double>(matrices.ElementOfVector(n, k, i));
@@ -183,7 +183,7 @@ POLYOP_DEVICE void DecomposeInBlock(Block& block, const MatricesToDecompose<T>& 
     parts.rotated[k * longer + i] = sum;
   });
   OrthogonalizeInBlock(block, parts.rotated, shorter, longer, rotations, matrices.Tolerance(), shared);
-  StoreInBlock(block, matrices, scale, parts);
+  StoreInBlock(block, n, matrices, scale, parts);
 }
 
 }  // namespace polyop::svd

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "kernels/cuda/cuda.h"
 #include "ops/svd/svd_block_cuda.h"
 #include "ops/svd/svd_of_matrix.h"
@@ -9,14 +11,18 @@ namespace {
 template <class T>
 Status DecomposeInBlocks(const CudaContext& cuda, const MatricesToDecompose<T>& matrices) {
   const int64_t longer = matrices.longer, shorter = matrices.shorter, size = svd::BlockParts::Size(longer, shorter);
-  double* const scratch = cuda.Allocate<double>(matrices.count * size);
-  return ForBlocks<linalg::kMaxBlockThreads>(cuda, matrices.count, linalg::BlockThreads(longer * shorter),
-                                             linalg::BlockEigenShared::kBytes, [=] POLYOP_DEVICE(Block& block) {
-                                               const linalg::BlockEigenShared shared(block);
-                                               const svd::BlockParts parts(scratch + block.index * size, longer,
-                                                                           shorter);
-                                               svd::DecomposeInBlock(block, matrices, parts, shared);
-                                             });
+  const int64_t at_once = std::min(matrices.count, linalg::kMaxBlocksAtOnce);
+  double* const scratch = cuda.Allocate<double>(at_once * size);
+  for (int64_t first = 0; first < matrices.count; first += at_once) {
+    POLYOP_RETURN_IF_ERROR(ForBlocks<linalg::kMaxBlockThreads>(
+        cuda, std::min(at_once, matrices.count - first), linalg::BlockThreads(longer * shorter),
+        linalg::BlockEigenShared::kBytes, [=] POLYOP_DEVICE(Block& block) {
+          const linalg::BlockEigenShared shared(block);
+          const svd::BlockParts parts(scratch + block.index * size, longer, shorter);
+          svd::DecomposeInBlock(block, first + block.index, matrices, parts, shared);
+        }));
+  }
+  return Status::Ok();
 }
 
 template <class T>

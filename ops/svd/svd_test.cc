@@ -222,5 +222,12 @@ TEST(Svd, ManyMatrices) {
   }
 }
 
+// A GPU computes them in parts, with scratch memory for one part.
+TEST(Svd, MoreMatricesThanAGpuHasBlocks) {
+  std::mt19937 rng(1);
+  ExpectMatchesReference(Svd{.vectors = 0}, {HostTensor::Uniform(DType::kF64, {1030, 9, 9}, rng)},
+                         Tolerance{1e-8, 1e-8});
+}
+
 }  // namespace
 }  // namespace polyop::testing
