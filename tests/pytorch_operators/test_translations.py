@@ -436,6 +436,26 @@ def test_special_functions_by_standard_operators_equal_the_node(name: tuple[str,
     np.testing.assert_allclose(STANDARD[name](x).numpy(), expected, rtol=1e-11, atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("name", "x", "expected"),
+    [
+        (("gamma", 0), [1 + 1e-12, 1 - 1e-9, 2 - 1e-9], [-5.772669797094564e-13, 5.77215649399226e-10, -4.227843697573328e-10]),
+        (("gamma", 1), [1.46163214496836, 1.4616], [-2.2410766695906462e-15, -3.110625123034165e-05]),
+        (("bessel_k", 0), [1e-305, 1e-301], [702.4043848788424, 693.1940445068661]),
+        (("bessel_k", 1), [1e-305, 1e-301], [1e305, 9.999999999999999e300]),
+        (("bessel_y", 1), [1e-305, 1e10], [-6.366197723675814e304, -2.175591750630717e-06]),
+        (("bessel_j", 0), [1e5, 1e10], [-0.0017192011162359723, 2.175591750246892e-06]),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_special_functions_near_limits_and_zeros(name: tuple[str, int], x: list[float], expected: list[float]) -> None:
+    """The values are those of mpmath."""
+    numbers = torch.tensor(x, dtype=torch.float64)
+    node = torch.ops.polyop.special_unary(numbers, function=name[0], variant=name[1])
+    for result in (node, STANDARD[name](numbers)):
+        np.testing.assert_allclose(result.numpy(), expected, rtol=2e-14, atol=0)
+
+
 PAIRS = {
     "igamma": (special.gammainc, [0.5, 3, 70, 900, 5e4], [0.2, 4, 66, 930, 5.01e4]),
     "igammac": (special.gammaincc, [0.5, 3, 70, 900, 5e4], [0.2, 4, 66, 930, 5.01e4]),

@@ -168,6 +168,19 @@ def _sine_of_turns(x: Tensor) -> Tensor:
     return torch.sin(math.pi * (x - 2 * torch.round(x / 2)))
 
 
+def _log_one_plus(x: Tensor) -> Tensor:
+    total = 1 + x
+    return torch.where(total == 1, x, torch.log(total) * x / (total - 1))
+
+
+def _log_gamma_near_zeros(x: Tensor) -> Tensor:
+    """Returns log gamma of x in [0.5, 2.5], without cancellation near its zeros, 1 and 2."""
+    first = x < 1.5
+    t = x - torch.where(first, 1.0, 2.0)
+    of_two = t * _series(c.LOG_GAMMA_NEAR_TWO, t, -0.5, 0.5)
+    return torch.where(first, of_two - _log_one_plus(torch.where(first, t, torch.zeros_like(t))), of_two)
+
+
 def _log_gamma_above(x: Tensor) -> Tensor:
     """Returns log gamma of x > 0."""
     product = x
@@ -189,6 +202,7 @@ def _lgamma(x: Tensor) -> Tensor:
     above = _log_gamma_above(torch.where(below, 1 - x, x))
     reflected = _LOG_PI - torch.log(_sine_of_turns(x).abs()) - above
     result = torch.where(below, reflected, above)
+    result = torch.where((x - 1.5).abs() <= 1, _log_gamma_near_zeros(x.clamp(0.5, 2.5)), result)
     infinite = ((x <= 0) & (x == torch.floor(x))) | x.isinf()
     return torch.where(infinite, _filled(x, torch.inf), result)
 
@@ -204,6 +218,10 @@ def _digamma(x: Tensor) -> Tensor:
     inverse = 1 / (z * z)
     factors = [b / (2 * k) for k, b in enumerate(_BERNOULLI, 1)]
     above = torch.log(z) - 0.5 / z - inverse * _polynomial(factors, inverse) - steps
+    # Near the positive zero, which is the sum of two numbers, without cancellation.
+    t = x - 1.4616321449683622 - 9.549995429965697e-17
+    near = t.abs() < 0.25
+    above = torch.where(near, t * _series(c.DIGAMMA_NEAR_ZERO, t.clamp(-0.25, 0.25), -0.25, 0.25), above)
     turns = x - torch.round(x)
     reflected = above - math.pi * torch.cos(math.pi * turns) / torch.sin(math.pi * turns)
     result = torch.where(below, reflected, above)
@@ -291,11 +309,6 @@ def _sinh(x: Tensor) -> Tensor:
     return torch.where(x.abs() < 1, near, torch.sign(x) * _half_of_exponentials(x, -1))
 
 
-def _log_one_plus(x: Tensor) -> Tensor:
-    total = 1 + x
-    return torch.where(total == 1, x, torch.log(total) * x / (total - 1))
-
-
 def _atanh(x: Tensor) -> Tensor:
     size = x.abs()
     inside = torch.where(size < 1, size, torch.zeros_like(x))
@@ -347,9 +360,9 @@ def _scaled_i(kind: int, x: Tensor) -> Tensor:
 
 def _scaled_k(kind: int, x: Tensor) -> Tensor:
     """Returns exp(x) K(x) of x > 0."""
-    small = x.clamp(min=1e-300, max=2)
+    small = torch.where(x > 0, x, torch.ones_like(x)).clamp(max=2)
     series = _series(c.K0_NEAR if kind == 0 else c.K1_NEAR, small * small, 0, 4)
-    log_i = torch.log(small / 2) * _scaled_i(kind, small) * torch.exp(small)
+    log_i = (torch.log(small) - math.log(2)) * _scaled_i(kind, small) * torch.exp(small)
     near = torch.exp(small) * (series - log_i if kind == 0 else series / small + log_i)
     large = x.clamp(min=2)
     far = _series(c.K0E_FAR if kind == 0 else c.K1E_FAR, 2 / large, 0, 1) / torch.sqrt(large)
@@ -358,32 +371,37 @@ def _scaled_k(kind: int, x: Tensor) -> Tensor:
     return torch.where(x >= 0, result, _filled(x, torch.nan))
 
 
-def _phase(kind: int, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Returns P, Q, and the angle of the asymptotic forms of J and Y, with x >= 8."""
+def _phase(kind: int, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Returns P, Q, and sqrt(2) times the cosine and sine of the asymptotic forms' angle, x - (2 kind + 1) pi / 4.
+
+    Requires: x >= 8. The difference itself would be rounded.
+    """
     u = 8 / x
     p = _series(c.P0 if kind == 0 else c.P1, u * u, 0, 1)
     q = _series(c.Q0 if kind == 0 else c.Q1, u * u, 0, 1) * u
-    return p, q, x - (2 * kind + 1) * math.pi / 4
+    sine, cosine = torch.sin(x), torch.cos(x)
+    less, more = sine - cosine, sine + cosine
+    return p, q, more if kind == 0 else less, less if kind == 0 else -more
 
 
 def _bessel_j(kind: int, x: Tensor) -> Tensor:
     size = x.abs()
     near = _series(c.J0_NEAR if kind == 0 else c.J1_NEAR, size * size, 0, 64)
     large = size.clamp(min=8)
-    p, q, angle = _phase(kind, large)
-    far = torch.sqrt(2 / (math.pi * large)) * (p * torch.cos(angle) - q * torch.sin(angle))
+    p, q, cosine, sine = _phase(kind, large)
+    far = torch.sqrt(1 / (math.pi * large)) * (p * cosine - q * sine)
     result = torch.where(size <= 8, near if kind == 0 else near * size, far)
     return result if kind == 0 else result * torch.sign(x)
 
 
 def _bessel_y(kind: int, x: Tensor) -> Tensor:
-    small = x.clamp(min=1e-300, max=8)
+    small = torch.where(x > 0, x, torch.ones_like(x)).clamp(max=8)
     near = _series(c.Y0_NEAR if kind == 0 else c.Y1_NEAR, small * small, 0, 64)
     log = torch.log(small) * _bessel_j(kind, small)
-    near = near + 2 / math.pi * log if kind == 0 else near * small + 2 / math.pi * (log - 1 / small)
+    near = near + 2 / math.pi * log if kind == 0 else near * small + (2 / math.pi * log - 2 / math.pi / small)
     large = x.clamp(min=8)
-    p, q, angle = _phase(kind, large)
-    far = torch.sqrt(2 / (math.pi * large)) * (p * torch.sin(angle) + q * torch.cos(angle))
+    p, q, cosine, sine = _phase(kind, large)
+    far = torch.sqrt(1 / (math.pi * large)) * (p * sine + q * cosine)
     result = torch.where(x <= 8, near, far)
     result = torch.where(x == 0, _filled(x, -torch.inf), result)
     return torch.where(x >= 0, result, _filled(x, torch.nan))
