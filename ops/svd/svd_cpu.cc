@@ -181,7 +181,7 @@ struct MatricesInVectors : MatricesToDecompose<T> {
       for (int64_t q = p + 1; q < pairs; ++q) rotations += is_pair(p, q) ? 1 : 0;
     }
     if (rotations > 2 * pairs) {  // many rotations change the products of other pairs
-      Orthogonalize<blocked::VectorOps>(parts.rotated, pairs, this->longer, parts.rotations, tolerance, squares);
+      Orthogonalize<VectorOps>(parts.rotated, pairs, this->longer, parts.rotations, tolerance, squares, roots);
       return false;
     }
     for (int64_t p = 0; rotations > 0 && p < pairs; ++p) {

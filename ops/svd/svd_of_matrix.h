@@ -46,16 +46,24 @@ POLYOP_HD bool OrthogonalizePair(double* vectors, int64_t count, int64_t length,
 }
 
 /// Rotates `count` vectors of `length` elements until they are orthogonal, and the rows of `rotations` as they are
-/// rotated (Hestenes). `tolerance` is the largest cosine between two vectors that count as orthogonal. `squares` has
-/// space for `count` numbers.
+/// rotated (Hestenes). `tolerance` is the largest cosine between two vectors that count as orthogonal. `squares` and
+/// `before` have space for `count` numbers. A vector that nearly disappears after the first sweep is a sum of others
+/// but for rounding errors, which would never become orthogonal: it becomes 0.
 template <class Vectors = linalg::PlainVectors>
 POLYOP_HD void Orthogonalize(double* vectors, int64_t count, int64_t length, double* rotations, double tolerance,
-                             double* squares) {
+                             double* squares, double* before) {
+  constexpr double kDisappears = 0x1p-80;  // of squares
   bool rotated = true;
   for (int sweep = 0; rotated && sweep < kMaxSweepsOfSvd; ++sweep) {
     rotated = false;
     for (int64_t k = 0; k < count; ++k) {
-      squares[k] = Vectors::Dot(vectors + k * length, vectors + k * length, length);
+      double* const vector = vectors + k * length;
+      double square = Vectors::Dot(vector, vector, length);
+      if (sweep > 1 && square < kDisappears * before[k]) {
+        square = 0;
+        for (int64_t i = 0; i < length; ++i) vector[i] = 0;
+      }
+      squares[k] = before[k] = square;
     }
     for (int64_t p = 0; p < count; ++p) {
       for (int64_t q = p + 1; q < count; ++q) {
@@ -145,7 +153,7 @@ struct MatricesToDecompose {
         Vectors::SubtractRow(given + j * longer, -rotations[k * shorter + j], longer, to);
       }
     }
-    Orthogonalize<Vectors>(rotated, shorter, longer, rotations, Tolerance(), parts.lengths);
+    Orthogonalize<Vectors>(rotated, shorter, longer, rotations, Tolerance(), parts.lengths, parts.order);
     Store(n, scale, parts);
   }
 
