@@ -90,7 +90,7 @@ CLI::Validator RealNumber(double min, double max) {
 }
 
 constexpr double kGigabyte = 1e9;
-constexpr double kMostGigabytes = 1e6;
+constexpr double kMaxGigabytes = 1e6;
 
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
@@ -126,7 +126,7 @@ void AddInputOptions(CLI::App& command, InputOptions& options) {
       .add_option_function<double>(
           "--memory", [](double gigabytes) { SetMemoryLimit(static_cast<uint64_t>(gigabytes * kGigabyte)); },
           "GB: how much memory the contents of the files of -i may take (default: 0.27, and 64 times the files' sizes)")
-      ->check(RealNumber(0.001, kMostGigabytes));
+      ->check(RealNumber(0.001, kMaxGigabytes));
 }
 
 void AddLibraryOptions(CLI::App& command, SessionOptions& options) {

@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <random>
 
@@ -19,6 +21,7 @@
 #include "cli/base/text.h"
 
 namespace polyop::cli {
+namespace fs = std::filesystem;
 namespace {
 
 class Files : public ::testing::Test {
@@ -160,6 +163,30 @@ TEST_F(Files, RejectsDamagedNpz) {
     WriteFile(Path("bad.npz"), bytes.data(), bytes.size());
     (void)ReadNpz(Path("bad.npz"));
   });
+}
+
+TEST_F(Files, AFileIsReplacedWhenItIsComplete) {
+  WriteFile(Path("a"), "old", 3);
+  {
+    AtomicFile file(Path("a"));
+    EXPECT_NE(file.partial(), Path("a"));
+    std::ofstream(file.partial()) << "half";
+  }
+  EXPECT_EQ(ReadFile(Path("a")), (std::vector<uint8_t>{'o', 'l', 'd'}));
+  WriteFile(Path("b"), "other", 5);
+  fs::create_symlink(Path("b"), Path("link"));
+  WriteFile(Path("link"), "new", 3);
+  EXPECT_FALSE(fs::is_symlink(Path("link")));
+  EXPECT_EQ(FileSize(Path("b")), 5u);
+  EXPECT_EQ(std::distance(fs::directory_iterator(fs::path(Path("a")).parent_path()), fs::directory_iterator()), 3);
+}
+
+TEST(Text, EscapesControlCharacters) {
+  EXPECT_EQ(Escaped("a\033]0;t\007\n\x7f\r"), "a\\u001b]0;t\\u0007\\u000a\\u007f\\u000d");
+  EXPECT_EQ(EscapedLines("a\n\tb\033[2J"), "a\n\tb\\u001b[2J");
+  EXPECT_EQ(Escaped("\033[31mred\033[0m \033[8m"), "\033[31mred\033[0m \\u001b[8m");
+  EXPECT_EQ(Escaped("é…\xc2\x9b\xe2\x80\xae\xff\xc3"), "é…\\u009b\\u202e\\xff\\xc3");
+  EXPECT_EQ(Escaped("\xed\xa0\x80\xc0\x80"), "\\xed\\xa0\\x80\\xc0\\x80");  // a surrogate, and an overlong zero
 }
 
 TEST_F(Files, PngIsLossless) {

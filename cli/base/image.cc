@@ -47,8 +47,8 @@ Image DecodePng(const std::string& path, const std::vector<uint8_t>& bytes) {
   png.version = PNG_IMAGE_VERSION;
   const std::unique_ptr<png_image, void (*)(png_image*)> guard(&png, png_image_free);
   if (!png_image_begin_read_from_memory(&png, bytes.data(), bytes.size())) throw Unreadable(path, png.message);
-  constexpr int64_t kMostPixels = 8 * 1100;  // of one bit; Deflate shrinks at most 1032 times
-  CheckSize(path, png.width, png.height, bytes.size(), kMostPixels);
+  constexpr int64_t kMaxPerByte = 8 * 1100;  // of one bit; Deflate shrinks at most 1032 times
+  CheckSize(path, png.width, png.height, bytes.size(), kMaxPerByte);
   png.format = PNG_FORMAT_RGB;
   Image image{png.width, png.height, std::vector<uint8_t>(PNG_IMAGE_SIZE(png))};
   const png_color background = {255, 255, 255};  // behind transparent pixels

@@ -19,11 +19,12 @@ from PIL import Image
 
 import polyop
 from polyop import batch
-from polyop._onnx.atomic_file import remove_stale
+from polyop._onnx.atomic_file import AtomicFile, remove_stale, write_atomically
 from polyop.batch.images import read
 from polyop.batch.interface import open_model
 from polyop.batch.runner import Runner
 from polyop.batch.sources import RECORD
+from polyop.batch.writing import Shard, TarWriter
 from polyop.triton import trial
 from tests.support.machines import SRCNN, identity, photos, save
 
@@ -395,3 +396,46 @@ def test_names_as_long_as_file_systems_allow(tmp_path: Path, character: str) -> 
     report = batch.run(model, [str(tmp_path / "in")], tmp_path / "out")
     assert (report.samples, report.failed) == (2, [])
     assert {path.name for path in (tmp_path / "out").iterdir()} == {*(f"{name}.npz" for name in names), RECORD}
+
+
+# ---- memory, and other batches --------------------------------------------------------------------------------------
+
+
+def test_results_that_wait_count_in_the_limit(tmp_path: Path) -> None:
+    """A shard's results wait for earlier ones, and files' results for an encoder."""
+    shard = Shard(AtomicFile(tmp_path / "a.tar"), TarWriter(tmp_path / "a.tar", "npy"))
+    assert (shard.put(1, "b", b"12345", 5), shard.put(2, "c", None, 0), shard.held) == (0, 0, 5)
+    assert (shard.put(0, "a", b"123", 3), shard.held) == (8, 0)
+    model = identity(tmp_path / "m.onnx", ["n", 1000])
+    for i in range(8):
+        np.save(tmp_path / f"{i}.npy", np.full((1, 1000), i, np.float32))
+    report = batch.run(model, [f"{tmp_path}/*.npy"], tmp_path / "out", memory=10_000)
+    assert (report.samples, report.failed) == (8, [])
+
+
+def test_one_batch_for_a_folder(tmp_path: Path) -> None:
+    """A second one, of any job, is refused until the first has ended; the lock leaves no file."""
+    model = identity(tmp_path / "m.onnx", ["n", 4])
+    np.save(tmp_path / "a.npy", np.zeros((1, 4), np.float32))
+    arguments = (model, [str(tmp_path / "a.npy")], tmp_path / "out")
+    messages = []
+
+    def second(*_: object) -> None:
+        if not messages:
+            with pytest.raises(batch.BatchError, match="another batch is running into it") as caught:
+                batch.run(*arguments)
+            messages.append(str(caught.value))
+
+    assert batch.run(*arguments, progress=second).samples == 1
+    assert len(messages) == 1
+    assert sorted(os.listdir(tmp_path / "out")) == ["a.npz", RECORD]
+    assert batch.run(*arguments).done_before == 1
+
+
+def test_results_are_on_the_disk_before_they_have_their_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    order = []
+    monkeypatch.setattr(os, "fsync", lambda file: order.append("sync"))
+    replace = os.replace
+    monkeypatch.setattr(os, "replace", lambda *names: (order.append("rename"), replace(*names)))
+    write_atomically(tmp_path / "a", b"content")
+    assert order == ["sync", "rename"]

@@ -55,6 +55,39 @@ def image_model(
     return path
 
 
+def test_names_do_not_control_the_terminal(polyop, tmp_path: Path) -> None:
+    """Names in a model may have control sequences; JSON has the same names."""
+    name = "y\x1b]0;title\x07\n\x9b2J"
+    value = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1]) for n in ("x", name)]
+    nodes = [helper.make_node("Identity", ["x"], [name]), helper.make_node("Odd\x1b[2J", ["x"], ["z"], domain="own")]
+    for count, file in ((1, "named.onnx"), (2, "odd.onnx")):
+        graph = helper.make_graph(nodes[:count], "g", value[:1], value[1:])
+        opsets = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
+        onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), tmp_path / file)
+    shown = "y\\u001b]0;title\\u0007\\u000a\\u009b2J"
+    for words in (
+        ("run", "named.onnx", "-i", "x=zeros"), ("inspect", "named.onnx"), ("verify", "named.onnx"),
+        ("run", "named.onnx", "-i", "x=zeros", "-o", "none=a.npy"), ("portable", "odd.onnx", "-o", "p.onnx"),
+        ("inspect", "odd.onnx"), ("optimize", "odd.onnx", "-o", "o.onnx"),
+    ):  # fmt: skip
+        _, out, err = polyop(*words)
+        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", out + err), (words, out, err)
+        assert ("Odd\\u001b[2J" if "odd.onnx" in words else "y\\u001b]0;title") in out + err, (words, out, err)
+    assert shown in polyop("inspect", "named.onnx")[1]
+    assert json.loads(polyop("run", "named.onnx", "-i", "x=zeros", "--json")[1])["outputs"][0]["name"] == name
+
+
+def test_an_interruption_keeps_the_file_before(program: str, tmp_path: Path) -> None:
+    """The system ends the program in the middle of its output."""
+    path = image_model(tmp_path / "m.onnx", [1, 1, "h", "w"])
+    for name in ("out.npy", "out.npz", "out.png"):
+        (tmp_path / name).write_bytes(b"before")
+        words = [program, "run", path, "-i", "input=random", "--shape", "input=1x1x100x100", "-o", name]
+        limited = ["bash", "-c", 'ulimit -f 1; exec "$@"', "bash", *map(str, words)]
+        assert subprocess.run(limited, cwd=tmp_path, capture_output=True, check=False).returncode != 0
+        assert (tmp_path / name).read_bytes() == b"before"
+
+
 # ---- run -------------------------------------------------------------------------------------------
 
 

@@ -32,8 +32,8 @@ _CONTROL = re.compile("(\033\\[(?:0|1|31|32|1;31)m)|[\0-\x1f\x7f-\x9f\u061c\u202
 
 
 def escaped(text: str, keep: str = "") -> str:
-    """Returns the text with control characters as \\u001b, as cli/base/text.h: names in a model must not move the cursor,
-    rename the window or hide text. Keeps polyop's colours and the characters of `keep`."""
+    """Returns the text with control characters as \\u001b, as cli/base/text.h: names in a model must not move the
+    cursor, rename the window or hide text. Keeps polyop's colours and the characters of `keep`."""
     return _CONTROL.sub(lambda match: match[0] if match[1] or match[0] in keep else f"\\u{ord(match[0]):04x}", text)
 
 

@@ -1,8 +1,8 @@
 """Compares the detections of two files for the program's `verify --task detection`.
 
 The request has "model"; "reference", onnx, openvino or truth, and its "file"; "inputs", the texts of -i; "draw", a
-folder or ""; "memory", the limit of Memory; "iou"; "threads"; and "libraries". The reply has the agreement, and the photos that differ most. bridge.py
-documents the protocol.
+folder or ""; "memory", the limit of Memory; "iou"; "threads"; and "libraries". The reply has the agreement, and the
+photos that differ most. bridge.py documents the protocol.
 """
 
 from __future__ import annotations

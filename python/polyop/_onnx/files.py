@@ -99,9 +99,9 @@ def copy_external_files(model: onnx.ModelProto, path: Path, target: Path, *, ove
     """Copies the files of the external data of a model that was read from `path` to the folder of another file of it,
     atomically. Returns the copies.
 
-    Raises ModelFileError if a file is missing, outside the folder, code, or, unless `overwrite`, differs from an existing
-    one in `target`, which may belong to another model. Files that are in `target` already must not be links: the other
-    file could not be read.
+    Raises ModelFileError if a file is missing, outside the folder, code, or, unless `overwrite`, differs from an
+    existing one in `target`, which may belong to another model. Files that are in `target` already must not be links:
+    the other file could not be read.
     """
     locations = external_files(model, path)
     if target.resolve() == path.parent.resolve():
@@ -129,8 +129,8 @@ def copy_external_files(model: onnx.ModelProto, path: Path, target: Path, *, ove
 
 
 def _may_run(location: str) -> bool:
-    """Returns True if Python, a loader or a shell could run a file of this name because of where it is: a model must not
-    plant a json.py in the folder of results."""
+    """Returns True if Python, a loader or a shell could run a file of this name because of where it is: a model must
+    not plant a json.py in the folder of results."""
     return any(part.startswith(".") and part not in (".", "..") for part in Path(location).parts) or Path(
         location
     ).suffix.lower() in (".py", ".pyc", ".pyd", ".pth", ".so", ".dll", ".dylib", ".exe", ".bat", ".cmd", ".sh")

@@ -23,8 +23,8 @@ _LOCK = ".polyop-batch.lock"
 
 @contextmanager
 def claimed(folder: Path, job: Job) -> Iterator[str]:
-    """Creates the folder, or reuses one of the same model and options, and keeps other batches out of it while the block
-    runs. Yields the job's digest, for `note`.
+    """Creates the folder, or reuses one of the same model and options, and keeps other batches out of it while the
+    block runs. Yields the job's digest, for `note`.
 
     Raises BatchError if the folder belongs to another job, since results of two models would be indistinguishable, or
     to a batch that still runs. Raises OutputError if the folder cannot be written.

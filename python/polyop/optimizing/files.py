@@ -219,4 +219,4 @@ def copy(source: Source, path: Path) -> None:
     except OSError as error:
         raise FileError(f"{path} cannot be written: {error.strerror}") from error
     except ModelFileError as error:
-        raise FileError(str(error)) from error
+        raise FileError(str(error), error.hint) from error
