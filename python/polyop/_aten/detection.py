@@ -19,12 +19,31 @@ from polyop._aten.patches import replaced
 _CUBIC = -0.75  # of PyTorch's bicubic interpolation
 
 
+_library = torch.library.Library("polyop_export", "FRAGMENT")
+_library.define("nms_by_class(Tensor boxes, Tensor scores, Tensor idxs, float iou_threshold) -> Tensor")
+
+
+@torch.library.impl(_library, "nms_by_class", "CompositeExplicitAutograd")
+def _nms_by_class(boxes: Tensor, scores: Tensor, idxs: Tensor, iou_threshold: float) -> Tensor:
+    kept = [torch.zeros([0], dtype=torch.int64, device=boxes.device)]
+    for number in torch.unique(idxs):
+        of_class = torch.where(idxs == number)[0]
+        kept.append(of_class[torch.ops.torchvision.nms(boxes[of_class], scores[of_class], iou_threshold)])
+    found = torch.cat(kept)
+    return found[scores[found].sort(descending=True, stable=True)[1]]
+
+
+@torch.library.register_fake("polyop_export::nms_by_class")
+def _fake_nms(boxes: Tensor, scores: Tensor, idxs: Tensor, iou_threshold: float) -> Tensor:
+    return boxes.new_empty([torch.library.get_ctx().new_dynamic_size()], dtype=torch.int64)
+
+
 def batched_nms(boxes: Tensor, scores: Tensor, idxs: Tensor, iou_threshold: float) -> Tensor:
-    """Shifts each class's boxes to a separate area, as torchvision does for up to 1,000 boxes."""
-    lowest = boxes.new_full((1,), -float("inf"))  # the maximum of no boxes
-    largest = torch.cat([boxes.reshape(-1), lowest]).max()
-    shifted = boxes + (idxs.to(boxes) * (largest + 1)).unsqueeze(1)
-    return torch.ops.torchvision.nms(shifted, scores, iou_threshold)
+    """Suppresses the boxes of each class with their own coordinates: polyop/_torch/onnx_translations.py writes it.
+
+    For up to 1,000 boxes torchvision moves those of each class to a separate area, which rounds them.
+    """
+    return torch.ops.polyop_export.nms_by_class.default(boxes, scores, idxs, iou_threshold)
 
 
 def multiscale_roi_align(

@@ -105,6 +105,44 @@ def _repeated_indices(repeats: Any, output_size: Any = None) -> Any:
     return indices if repeats.dtype in (None, onnx_ir.DataType.INT64) else _added("CastLike", [indices, repeats])
 
 
+def _nms_by_class(boxes: Any, scores: Any, idxs: Any, iou_threshold: float) -> Any:
+    """Writes torchvision's batched_nms as one NonMaxSuppression of all classes. Their scores are the ranks of the boxes
+    among all, so that the indices of the kept boxes in this order have to be sorted only.
+    """
+
+    def constant(value: Any, dtype: Any) -> Any:
+        return _standard("Constant", [], {"value": onnx_ir.tensor(value, dtype)})
+
+    def cast(value: Any, dtype: Any) -> Any:
+        return value if value.dtype == dtype else _standard("Cast", [value], {"to": dtype.value})
+
+    def top(values: Any, count: Any, largest: bool) -> list[Any]:
+        node = onnx_ir.Node(
+            "", "TopK", [values, count],
+            onnx_ir.convenience.convert_attributes({"axis": 0, "largest": int(largest)}), num_outputs=2,
+        )  # fmt: skip
+        _core.current_tracer.nodes.append(node)
+        return node.outputs
+
+    integer, real = onnx_ir.DataType.INT64, onnx_ir.DataType.FLOAT
+    zero, one = constant([0], integer), constant([1], integer)
+    count = _standard("Shape", [scores])
+    order = top(cast(scores, real), count, True)[1]
+    number = _standard("Gather", [cast(idxs, real if idxs.dtype.is_floating_point() else integer), order])
+    classes = _standard("Unique", [number])
+    belongs = _standard("Equal", [_standard("Unsqueeze", [classes, one]), number])
+    rank = _standard("Range", [_standard("Squeeze", [count]), constant(0, integer), constant(-1, integer)])
+    of_classes = _standard("Where", [belongs, _standard("Cast", [rank], {"to": real.value}), constant(0.0, real)])
+    sorted_boxes = _standard("Gather", [cast(boxes, real), order])
+    kept = _standard(
+        "NonMaxSuppression",
+        [_standard("Unsqueeze", [sorted_boxes, zero]), _standard("Unsqueeze", [of_classes, zero]), count,
+         constant([iou_threshold], real), constant([0.5], real)],
+    )  # fmt: skip
+    position = _standard("Gather", [kept, constant(2, integer)], {"axis": 1})
+    return _standard("Gather", [order, top(position, _standard("Shape", [position]), False)[0]])
+
+
 # ---- torch.onnx.export(…, dynamo=False) ------------------------------------------------------------
 
 
@@ -165,6 +203,7 @@ if onnx_impl is not None:
     onnx_impl(torch.ops.aten.sym_numel.default, no_compile=True, complex=True)(_number_of_complex_elements)
     onnx_impl(torch.ops.aten.sym_size.int, no_compile=True, complex=True)(_size_of_complex)
     onnx_impl(torch.ops.aten.repeat_interleave.Tensor, no_compile=True)(_repeated_indices)
+    onnx_impl(torch.ops.polyop_export.nms_by_class.default, no_compile=True)(_nms_by_class)
 for _operator in ALL_OPERATORS:
     if onnx_impl is not None:
         _translate(_operator)
