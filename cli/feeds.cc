@@ -129,10 +129,8 @@ std::pair<int64_t, int64_t> ParseSize(const char* option, const std::string& tex
     const size_t behind = format.layout == ImageFormat::Layout::kNhwc ? 1 : 0, rank = input.shape.size();
     if (rank >= 2 + behind) size = {input.shape[rank - 2 - behind], input.shape[rank - 1 - behind]};
     if (size.empty() || size[0] < 1 || size[1] < 1 || size[0] > kMaxPixels / size[1]) {
-      throw Failure(
-          kUsage,
-          Concat(option, " model: input '", input.name, "' is ", input.Text(), ", which has no size of an image"),
-          Concat("give one: ", option, " 224x224"));
+      throw Failure(kUsage, Concat(option, " model: input '", input.name, "' is ", input.Text(), ", which has no size"),
+                    Concat("give one: ", option, " 224x224"));
     }
     return {size[0], size[1]};
   }

@@ -234,7 +234,7 @@ def _fixed_size(tensor: Tensor, format: Format) -> tuple[int, int]:
     height, width = format.size_of(tensor.shape)
     if not isinstance(height, int) or not isinstance(width, int) or height * width > _MAX_PIXELS:
         raise SampleError(
-            f"input '{tensor.name}': expected a fixed height and width of an image to resize to, got {tensor}",
+            f"input '{tensor.name}': expected a fixed height and width to resize to, got {tensor}",
             "give the size: HEIGHTxWIDTH instead of model",
         )
     return height, width
