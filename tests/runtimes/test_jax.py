@@ -176,6 +176,15 @@ def test_attributes(value: object) -> None:
         pj.nms(BOXES, SCORES, iou_threshold=value)
 
 
+def test_integers_that_do_not_fit() -> None:
+    """JAX itself wraps them around."""
+    for value in ([2**32 + 5], np.array([2**32 + 5])):
+        with pytest.raises(ValueError, match="'repeats': expected numbers that fit in int32, to which JAX converts"):
+            pj.repeat_indices(value, 5)
+    with pytest.raises(ValueError, match="attribute 'offset': expected an integer"):
+        pj.nms(BOXES, SCORES, offset=2**63)
+
+
 def test_traced_attributes() -> None:
     with pytest.raises(
         ValueError, match="attribute 'iou_threshold': expected a number, got a traced array; name it in"
