@@ -15,9 +15,9 @@ def test_bezier_align() -> None:
     upper = torch.tensor([[1.0, 2], [4, 1], [7, 1], [10, 3]])
     rois = torch.cat([torch.tensor([1.0]), upper.flatten(), (upper.flip(0) + torch.tensor([0.0, 4])).flatten()])[None]
     found = adet_ext.bezier_align_forward(input, rois, 1.0, 4, 5, 2, True)
-    # The bin (0, 0) is around the first control point: two samples per axis, averaged.
+    # The bin (0, 0) is around the first control point, half a pixel before it: two samples per axis, averaged.
     size = torch.tensor([9 / 5, 1 / 4])
-    samples = [(1 + dx * size[0], 2 + dy * size[1]) for dy in (-0.25, 0.25) for dx in (-0.25, 0.25)]
+    samples = [(0.5 + dx * size[0], 1.5 + dy * size[1]) for dy in (-0.25, 0.25) for dx in (-0.25, 0.25)]
     grid = torch.stack([torch.stack([x, y]) for x, y in samples])[None, None] / 11 * 2 - 1
     expected = torch.nn.functional.grid_sample(input[1:], grid, align_corners=True).mean(3)[0, :, 0]
     torch.testing.assert_close(found[0, :, 0, 0], expected, rtol=1e-4, atol=1e-4)

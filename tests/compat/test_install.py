@@ -30,7 +30,7 @@ def test_a_script_finds_missing_packages(tmp_path: Path) -> None:
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.stdout.strip() == "['--option', '1'] [1] polyop.compat.ms_deform_attn", done.stderr
-    assert "polyop replaces: torch_scatter, torch_cluster, MultiScaleDeformableAttention" in done.stderr
+    assert "polyop replaces: torch_scatter, torch_cluster, pyg_lib, torch_sparse, MultiScaleDeformableAttention" in done.stderr
     missing = subprocess.run(
         [sys.executable, "-m", "polyop.compat", "none.py"], capture_output=True, text=True, check=False
     )
@@ -56,15 +56,19 @@ def test_what_loads_is_kept(tmp_path: Path) -> None:
     )
     said = run(sys.executable, "-c", code, env=environment(packages(tmp_path))).splitlines()
     names = [
-        "torch_cluster", "MultiScaleDeformableAttention", "pointnet2_ops._ext", "spatial_correlation_sampler",
-        "selective_scan_cuda", "causal_conv1d_cuda", "causal_conv1d", "mamba_ssm", "natten",
-        "alt_cuda_corr", "corr_sampler", "correlation_cuda", "correlation_package", "spconv", "cumm",
+        "torch_cluster", "pyg_lib", "torch_sparse", "MultiScaleDeformableAttention", "DCNv3", "DCNv4",
+        "pointnet2_ops._ext", "pointnet2_cuda", "pointops", "pointops_cuda", "knn_cuda", "chamfer", "chamferdist",
+        "bev_pool_v2_ext", "spatial_correlation_sampler", "selective_scan_cuda", "selective_scan_cuda_core",
+        "selective_scan_cuda_oflex", "selective_scan_cuda_nrow", "causal_conv1d_cuda", "causal_conv1d", "mamba_ssm",
+        "natten", "alt_cuda_corr", "corr_sampler", "correlation_cuda", "correlation_package", "spconv", "cumm",
     ]  # fmt: skip
     assert said == [f"{names} True 1.6.3 True", "['torch_scatter']", "2.1.2"]
     status = run(sys.executable, "-m", "polyop.compat", env=environment(tmp_path))
-    assert [line.split(maxsplit=1) for line in status.splitlines()][:5] == [
+    assert [line.split(maxsplit=1) for line in status.splitlines()][:7] == [
         ["torch_scatter", "is installed and loads: kept"],
         ["torch_cluster", "polyop replaces it: undefined symbol"],
+        ["pyg_lib", "polyop replaces it: No module named 'pyg_lib'"],
+        ["torch_sparse", "polyop replaces it: No module named 'torch_sparse'"],
         ["torchvision._C", "torchvision is not installed"],
         ["MultiScaleDeformableAttention", "polyop replaces it: No module named 'MultiScaleDeformableAttention'"],
         ["groundingdino._C", "groundingdino is not installed"],
