@@ -69,6 +69,23 @@ CORRECTED: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "norm keepdim of a matrix": (lambda x: torch.linalg.vector_norm(x, keepdim=True), (_random(2, 3),)),
     "maximum pool after a padding of zeros": (
         lambda x: F.max_pool2d(F.pad(x, (1, 1, 1, 1)), 3, 2), (-_random(1, 2, 8, 8).abs() - 1,)),
+    "maximum pool after other paddings": (
+        lambda x: [F.max_pool2d(F.pad(x, (1, 1, 1, 1), mode=mode), 3, 2) for mode in ("reflect", "replicate", "circular")],
+        (_random(1, 2, 8, 8),)),
+    "floor division and remainder of real numbers": (
+        lambda x, y: (torch.div(x, y, rounding_mode="floor"), x // y, x % y, x // 0.3, x % 0.3, 2.5 % y),
+        (t([-7.0, 1, 6, 1, -1, 0, -0.0, 5, INF, -3, 1e30, NAN, -5.5]),
+         t([2.0, 0.1, 0.2, INF, INF, 3, 3, 0, 2, -INF, 1e-3, 2, -2]))),
+    "division of integers beyond 2^24": (
+        lambda x, y: (torch.div(x, y, rounding_mode="floor"), torch.div(x, y, rounding_mode="trunc"),
+                      torch.div(x, 3, rounding_mode="trunc"), torch.div(x, y.int(), rounding_mode="trunc"), x % 2.5),
+        (t([7, -7, 16777217, -16777219, 5, 0]), t([2, 2, 1, 2, -3, 4]))),
+    "searchsorted in integers": (
+        lambda s, v: (torch.searchsorted(s, 2.5), torch.searchsorted(s, v), torch.bucketize(v, s, right=True)),
+        (t([1, 2, 3, 4]), t([1.5, 2.5, 4.0]))),
+    "fake quantization of halves": (
+        lambda x: torch.fake_quantize_per_tensor_affine(x, t([1.0]), t([1], dtype=torch.int32), 0, 255),
+        (t([0.5, 1.5, 2.5, 3.5, -0.5, 0.3]),)),
     "log_ndtr": (torch.special.log_ndtr, (t([-1.0, -20, 5, 0, NAN]),)),
     "erfcx": (torch.special.erfcx, (t([-1.0, 20, 5, 0, INF]),)),
     "batch_norm in training": (
@@ -125,6 +142,18 @@ EDGES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "entr of types": (
         lambda x: (torch.special.entr(x.half()), torch.special.entr(x.double()), torch.special.entr(x.long())),
         (t([0.0, 0.5, 2, -1]),)),
+    "a scatter whose source is larger than the index": (
+        lambda x, i, v: (x.scatter_add(0, i, v), x.scatter(0, i, v), x.scatter_reduce(0, i, v, "amax"),
+                         x.scatter_reduce(0, i, v, "mean", include_self=False)),
+        (torch.zeros(10, 4), t([[3, 0, 1], [2, 4, 0]]), _random(10, 4))),
+    "masked_scatter with a mask larger than the tensor": (
+        lambda x, m, s: x.masked_scatter(m, s), (t([1.0, 2]), t([[True, False], [False, True]]), t([7.0, 8, 9, 10]))),
+    "squeeze of dimensions that are not 1": (
+        lambda x: (x.squeeze(1) + 1, x.squeeze((0, 1)), x.squeeze((1, 2)), x.squeeze(-1), x.squeeze(0)),
+        (_random(1, 20, 5),)),
+    "tolist of constants": (
+        lambda x: (x - x.mean(torch.arange(1, x.dim()).tolist(), True), x.permute(torch.tensor([2, 0, 1]).tolist())),
+        (_random(2, 8, 3),)),
     "copysign": (torch.copysign, (t([1.0, -2, 3, 4, 5]), t([-0.0, 0, -1, -INF, INF]))),
     "mv": (torch.mv, (_random(5, 3), _random(3))),
     "eigvalsh": (torch.linalg.eigvalsh, (t([[2.0, 1], [1, 3]]),)),
@@ -356,6 +385,12 @@ COMPLEX: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "comparisons": (
         lambda x: [_complex(x) == _complex(x), _complex(x) != _complex(x) + 1, torch.isfinite(_complex(x / 0))],
         (t([[1.0, 0], [-1, NAN]]),)),
+    "covariance": (
+        lambda x, w: (torch.cov(_complex(x)), torch.corrcoef(_complex(x)), torch.cov(_complex(x), aweights=w)),
+        (_random(3, 5), t([1.0, 2, 3, 4, 5]))),
+    "alias and squeeze": (
+        lambda x: (torch.ops.aten.alias(_complex(x)), _complex(x).squeeze(-1), _complex(x)[:1].squeeze(0)),
+        (_random(3, 4),)),
     "copy of integers": (lambda x, y: _complex(x).copy_(y), (_random(2, 3), t([1, 2, 3]))),
 }  # fmt: skip
 
@@ -589,6 +624,16 @@ def test_bincount_of_any_number_of_integers() -> None:
         np.testing.assert_array_equal(session.run(None, {name: x.numpy()})[0], call(x).numpy())
     with pytest.raises(Exception, match="out of data bounds"):  # its lower 32 bits are in the range
         session.run(None, {name: np.array([2**32 + 3, 1])})
+
+
+@pytest.mark.parametrize("how", [{"batch_first": True}, {"padding_side": "left"}], ids=str)
+def test_pad_sequence_of_dynamic_lengths(how: dict[str, Any]) -> None:
+    def call(*sequences: torch.Tensor) -> torch.Tensor:
+        return torch.nn.utils.rnn.pad_sequence(list(sequences), padding_value=-1.0, **how)
+
+    lengths = [(7, 2, 4), (2, 2, 9)]
+    others = [tuple(_random(length, 2) for length in of_call) for of_call in lengths]
+    check(call, _random(3, 2), _random(5, 2), _random(4, 2), others=others, dynamic=[(0,), (0,), (0,)])
 
 
 def test_sizes_of_complex_numbers() -> None:

@@ -1,0 +1,96 @@
+"""torch.nn.functional.interpolate in ONNX files: all modes, by size and by factor, of odd sizes, up and down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from tests.support.exported_calls import check
+from tests.support.faster_export import keep_registries
+
+SHAPES = {1: (2, 3, 13), 2: (2, 3, 13, 9), 3: (1, 2, 7, 5, 9)}
+AXES = {
+    "nearest": (1, 2, 3), "nearest-exact": (1, 2, 3), "area": (1, 2, 3), "linear": (1,), "bilinear": (2,),
+    "bicubic": (2,), "trilinear": (3,), "lanczos": (2,),
+}  # fmt: skip
+CASES = [(mode, axes) for mode, found in AXES.items() for axes in found]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _share_registries() -> None:
+    keep_registries()
+
+
+def _random(*shape: int) -> torch.Tensor:
+    return torch.rand(shape, generator=torch.Generator().manual_seed(0))
+
+
+def _ways(mode: str, axes: int) -> Iterator[dict[str, Any]]:
+    """Yields the arguments of every call of a mode."""
+    factors = (0.37, 0.5, 0.6, 1.7, 2.0, 2.6, 3.3, (0.7, 1.9, 1.3)[:axes])
+    sizes = [{"size": size} for size in (1, 5, 13, 29)]
+    by_factor = [{"scale_factor": f, "recompute_scale_factor": r} for f in factors for r in (None, True)]
+    for how in [*sizes, *by_factor]:
+        for align in (None, True) if "linear" in mode or mode == "bicubic" else (None,):
+            for antialias in {"bilinear": (False, True), "bicubic": (False, True), "lanczos": (True,)}.get(
+                mode, (False,)
+            ):
+                yield {"mode": mode, "align_corners": align, "antialias": antialias, **how}
+
+
+def _resized(mode: str, axes: int) -> Callable[[torch.Tensor], list[torch.Tensor]]:
+    ways = list(_ways(mode, axes))
+    return lambda x: [F.interpolate(x, **way) for way in ways]
+
+
+@pytest.mark.parametrize(("mode", "axes"), CASES)
+def test_fixed_sizes(mode: str, axes: int) -> None:
+    check(_resized(mode, axes), _random(*SHAPES[axes]), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize(("mode", "axes"), CASES)
+def test_dynamic_sizes(mode: str, axes: int) -> None:
+    x, other = (
+        _random(*SHAPES[axes]),
+        _random(*SHAPES[axes][:2], *(size + 4 + i for i, size in enumerate(SHAPES[axes][2:]))),
+    )
+    dynamic = [tuple(range(2, axes + 2))]
+    check(_resized(mode, axes), x, others=[(other,)], dynamic=dynamic, rtol=1e-4, atol=1e-4)
+
+
+def test_sizes_that_are_rounded_otherwise_in_float32() -> None:
+    """100 * 0.29 is 28.999999999999996 in float64 and 29 in float32, 300 * 0.21 is 63 and 62.999996."""
+    modes = ("bilinear", "bicubic", "nearest", "nearest-exact")
+    check(
+        lambda x: [F.interpolate(x, scale_factor=0.29, mode=mode) for mode in modes], _random(1, 1, 100, 50), atol=1e-4
+    )
+    check(
+        lambda x: [F.interpolate(x, scale_factor=0.21, mode=mode) for mode in modes], _random(1, 1, 9, 300), atol=1e-4
+    )
+
+
+def test_nearest_pixels_that_are_rounded_otherwise_in_a_division() -> None:
+    """Of 82 pixels of 2, the 42nd is the first in PyTorch, and the second by ONNX's rule."""
+    check(lambda x: F.interpolate(x, 82), _random(1, 1, 2))
+    check(lambda x: F.interpolate(x, scale_factor=0.09), _random(1, 1, 231))
+
+
+def test_infinity_and_nan_stay_in_their_windows() -> None:
+    def call(x: torch.Tensor) -> list[torch.Tensor]:
+        return [
+            F.adaptive_avg_pool2d(x, 3), F.adaptive_avg_pool2d(x, (1, 4)),
+            F.interpolate(x, (4, 5), mode="bilinear", antialias=True, align_corners=True),
+            F.interpolate(x, scale_factor=0.6, mode="bicubic", antialias=True),
+        ]  # fmt: skip
+
+    x = _random(1, 2, 7, 9)
+    special = x.clone()
+    special[0, 0, 0, 0], special[0, 1, 5, 6] = torch.inf, torch.nan
+    check(call, x, others=[(special,)], rtol=1e-4, atol=1e-4)
+    pool = lambda x: [F.adaptive_avg_pool2d(x, (3, 1)), F.adaptive_avg_pool1d(x[0], 5)]  # noqa: E731
+    check(pool, x, others=[(special,), (_random(1, 2, 11, 5),)], dynamic=[(2, 3)])
