@@ -52,6 +52,7 @@ def hub(tmp_path: Path) -> Path:
         ("optimize {m} -o {hub}/fast.onnx", ""),
         ("portable {m} -o {out}/m.onnx", "m.onnx"),
         ("convert {m} -o {out}/m.xml --to openvino", ""),
+        ("run {m} -i {x} --runtime openvino", ""),
         ("batch {m} -i {x} -o {out}/b", ""),
         ("triton {m} -o {out}/t", "t/m/1/model.onnx"),
     ],

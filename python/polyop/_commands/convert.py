@@ -301,14 +301,15 @@ def _to_openvino(options: argparse.Namespace) -> int:
     core = polyop.openvino.core()
     import openvino
 
-    from polyop._commands.run_openvino import METADATA
+    from polyop._commands.run_openvino import METADATA, readable
 
     try:
         for library in options.plugins:
             core.add_extension(str(Path(library).absolute()))
-        read = core.read_model(options.model)
-        read.set_rt_info(json.dumps({entry.key: entry.value for entry in model.metadata_props}), METADATA)
-        openvino.save_model(read, output, compress_to_fp16=options.fp16)
+        with readable(options.model) as file:
+            read = core.read_model(file)
+            read.set_rt_info(json.dumps({entry.key: entry.value for entry in model.metadata_props}), METADATA)
+            openvino.save_model(read, output, compress_to_fp16=options.fp16)
     except RuntimeError as error:
         check_provided(model, options.model, "--plugins")  # afterwards, because plugins may provide any node
         raise CommandError(ExitCode.FAILED, f"{options.model}: {error}") from error

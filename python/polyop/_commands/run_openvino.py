@@ -15,6 +15,8 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -104,6 +106,16 @@ def name_of(port: Any) -> str:
     return port.any_name if port.names else port.node.friendly_name
 
 
+def readable(model: str) -> AbstractContextManager[Path]:
+    """Returns a context with the file that OpenVINO reads: the model, or a copy, as without_links."""
+    path = Path(model)
+    if path.suffix.lower() == ".xml" or not path.is_symlink():
+        return nullcontext(path)
+    from polyop._onnx.files import without_links
+
+    return without_links(path)
+
+
 TASKS = {"describe": describe, "run": run, "time": time_runs}
 
 
@@ -114,7 +126,8 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     try:
         for library in request["libraries"]:
             core.add_extension(library)
-        reply = TASKS[request["task"]](core.read_model(request["model"]), request)
+        with readable(request["model"]) as file:
+            reply = TASKS[request["task"]](core.read_model(file), request)
     except (RuntimeError, ValueError) as error:  # OpenVINO raises RuntimeError
         raise CommandError(ExitCode.FAILED, f"{request['model']}: {error}") from error
     return {"runtime": f"OpenVINO {openvino.__version__.split('-')[0]}", **reply}

@@ -125,14 +125,15 @@ def _in_onnxruntime(path: str, request: dict[str, Any]) -> tuple[Detector, tuple
 
 def _in_openvino(path: str, request: dict[str, Any]) -> tuple[Detector, tuple[str, ...]]:
     import polyop.openvino
+    from polyop._commands.run_openvino import readable
 
     core = polyop.openvino.core()
     for library in request["libraries"]:
         core.add_extension(library)
     try:
-        model = core.read_model(path)
-        config = {"INFERENCE_PRECISION_HINT": "f32"}
-        compiled = core.compile_model(model, "CPU", config)
+        with readable(path) as file:
+            config = {"INFERENCE_PRECISION_HINT": "f32"}
+            compiled = core.compile_model(core.read_model(file), "CPU", config)
     except RuntimeError as error:  # OpenVINO raises it for any fault
         raise CommandError(ExitCode.FAILED, f"{path}: {error}") from error
     photo = _photo_input(path, [p.any_name for p in compiled.inputs if p.element_type.get_type_name() == "u8"])

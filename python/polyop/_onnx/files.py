@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import filecmp
 import shutil
+import tempfile
 from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -126,6 +128,20 @@ def copy_external_files(model: onnx.ModelProto, path: Path, target: Path, *, ove
         to.parent.mkdir(parents=True, exist_ok=True)
         copy_file(location, to)
     return list(copies.values())
+
+
+@contextmanager
+def without_links(path: Path) -> Iterator[Path]:
+    """Yields the path, or, while the block runs, that of a copy with copies of the external data: OpenVINO and onnx
+    follow no links of data, as in Hugging Face's cache. Raises ModelFileError as copy_external_files does."""
+    model = read_model(path) if path.is_symlink() else None
+    if model is None or not external_files(model, path):
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="polyop-", ignore_cleanup_errors=True) as folder:
+        copy_external_files(model, path, Path(folder))
+        copy_file(path, Path(folder, path.name))
+        yield Path(folder, path.name)
 
 
 def _may_run(location: str) -> bool:

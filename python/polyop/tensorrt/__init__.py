@@ -23,6 +23,7 @@ import onnx
 
 from polyop._libraries import find_library, library_file
 from polyop._onnx.atomic_file import prepare_folder, write_atomically
+from polyop._onnx.files import without_links
 from polyop.errors import MissingRuntimeError, PolyopError
 from polyop.packages import libraries
 from polyop.tensorrt.graph import FP16, ModelError, preprocess_onnx
@@ -296,7 +297,11 @@ def onnx2trt(
     del log_level
     if timing_cache is not None:
         prepare_folder(Path(timing_cache))
-    model = onnx_model if isinstance(onnx_model, onnx.ModelProto) else onnx.load(os.fspath(onnx_model))
+    if isinstance(onnx_model, onnx.ModelProto):
+        model = onnx_model
+    else:
+        with without_links(Path(onnx_model)) as file:
+            model = onnx.load(file)
     if calibration is not None:
         model = to_int8(model, calibration)
     model = preprocess_onnx(model, constants)
