@@ -164,6 +164,10 @@ def test_nested_tensors_and_older_arguments() -> None:
         single = ours.na2d_qk(queries[i][None], keys[i][None], 3, 1, more[i][None])
         torch.testing.assert_close(found[None], single)
         torch.testing.assert_close(total[None], ours.na2d_av(single, keys[i][None], 3, 1, more[i][None]))
+    batches = torch.nested.nested_tensor([t[None] for t in queries])
+    torch.testing.assert_close(
+        ours.na2d_qk(batches, batches, 3).unbind()[1], ours.na2d_qk(queries[1][None], queries[1][None], 3)
+    )
     with pytest.raises(ValueError, match="na2d: expected all tensors nested, or none"):
         ours.na2d_qk(nested[0], keys[0], 3)
     volume, rpb = torch.randn(1, 2, 4, 6, 6, 3), torch.randn(2, 5, 9, 9)

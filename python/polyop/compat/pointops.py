@@ -91,7 +91,7 @@ def _in_shell(
             squares = torch.cdist(part.double(), xyz[order].double(), compute_mode="donot_use_mm_for_euclid_dist") ** 2
             inside = (squares <= 1e-5) | ((squares >= smallest**2) & (squares < largest**2))
             key = torch.arange(len(order), device=xyz.device).expand_as(squares) if random else squares
-            ranked = torch.where(inside, key, torch.inf).argsort(1, stable=True)
+            ranked = torch.where(inside, key, torch.inf).argsort(dim=1, stable=True)
             count = inside.sum(1, keepdim=True)
             slot = torch.arange(nsample, device=xyz.device).expand(len(part), nsample)
             if not random:  # spread over the candidates

@@ -166,11 +166,13 @@ def _of_each(
     if not all(t.is_nested for t in (*tensors, *([] if more is None else [more]))):
         raise ValueError(f"na{axes}d: expected all tensors nested, or none")
     lists = [t.unbind() for t in tensors]
-    others = [None] * len(lists[0]) if more is None else [t[None] for t in more.unbind()]
-    parts = [
-        function(axes, *(t[None] for t in given), *rest[:2], other, *rest[2:])[0]
-        for *given, other in zip(*lists, others, strict=True)
-    ]
+    single = lists[0][0].dim() == axes + 2  # without a batch
+    others = [None] * len(lists[0]) if more is None else more.unbind()
+    parts = []
+    for *given, other in zip(*lists, others, strict=True):
+        own = [t[None] if single and t is not None else t for t in (*given, other)]
+        result = function(axes, *own[:-1], *rest[:2], own[-1], *rest[2:])
+        parts.append(result[0] if single else result)
     return torch.nested.nested_tensor(parts)
 
 
