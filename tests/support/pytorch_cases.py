@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from torch.testing._internal.opinfo.core import OpInfo
 from torch.utils import _pytree as pytree
 
 from tests.support.model_calls import CALLS
+from tests.support.pytorch_export import MAX_SAMPLES
 
 DTYPES = {"f32": torch.float32, "f64": torch.float64}
 MAX_ELEMENTS = 1 << 16
@@ -101,7 +103,7 @@ def _model_case(name: str, dtype: torch.dtype) -> Case:
     return case
 
 
-def _operator_case(op: OpInfo, dtype: torch.dtype) -> Case | None:
+def _operator_case(op: OpInfo, dtype: torch.dtype, number: int | None = None) -> Case | None:
     if dtype not in op.dtypes:
         # Operators of integers and of complex numbers count once, with the types of float32.
         others = (torch.int64, torch.bool, torch.complex64) if dtype == torch.float32 else ()
@@ -110,11 +112,11 @@ def _operator_case(op: OpInfo, dtype: torch.dtype) -> Case | None:
         return None
     torch.manual_seed(0)
     cases = []
-    for sample in op.sample_inputs("cpu", dtype, requires_grad=False):
+    for sample in itertools.islice(op.sample_inputs("cpu", dtype, requires_grad=False), MAX_SAMPLES):
         function = partial(_processed, op.op, sample.output_process_fn_grad) if op.name in _SIGNS else op.op
         cases.append(_call(function, (sample.input, *sample.args), dict(sample.kwargs), op.name in _UNSPECIFIED))
-        if len(cases) == 64:
-            break
+    if number is not None:
+        return cases[number] if number < len(cases) else None
     return max(cases, key=_rank_and_size, default=None)
 
 
@@ -138,14 +140,18 @@ def _module_case(info: Any, dtype: torch.dtype) -> Case | None:
 
 
 def case(name: str, dtype: str) -> Case | None:
-    """Returns the call of a name: the largest sample of the first ones. None if the operator lacks the type."""
+    """Returns the call of a name: the largest sample of the first ones, or that of a number, such as `cov#2`.
+
+    Returns None if the operator lacks the type or the sample.
+    """
     if name.startswith(_MODEL):
         return _model_case(name.removeprefix(_MODEL), DTYPES[dtype])
+    name, _, number = name.partition("#")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for op in op_db:
             if operator_name(op) == name:
-                return _operator_case(op, DTYPES[dtype])
+                return _operator_case(op, DTYPES[dtype], int(number) if number else None)
         for info in module_db:
             if info.name.replace("_", ".") == name:
                 return _module_case(info, DTYPES[dtype])

@@ -37,6 +37,8 @@ STATUSES = {
     "not run": "PyTorch itself does not run the call, or the operator lacks the type.",
 }
 LIMIT_S = 90.0
+MAX_SAMPLES = 64
+"""The number of samples of an operator that PyTorch's databases are asked for."""
 TABLE = Path(__file__).parents[1] / "data" / "pytorch_operators.json"
 """The status of each case, as last measured: by name, then by type and shapes, such as "f32 static"."""
 

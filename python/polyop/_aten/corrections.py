@@ -168,9 +168,11 @@ def _floats(self: Any, other: Any) -> tuple[Tensor, Tensor, torch.dtype] | None:
 
 @decomposes(
     "aten::remainder.Tensor", "aten::remainder.Scalar", "aten::remainder.Scalar_Tensor", without=WRONG,
-    when="real numbers whose quotient is rounded to the next whole number",
+    when="real numbers whose quotient is rounded to the next whole number, or a size that is not constant",
 )  # fmt: skip
 def remainder(self: Any, other: Any) -> Any:
+    if isinstance(other, torch.SymInt):  # the exporter takes numbers only
+        return aten.remainder.Tensor(self, aten.scalar_tensor(other, dtype=self.dtype, device=self.device))
     found = _floats(self, other)
     if found is None:
         return NotImplemented
