@@ -69,11 +69,11 @@ A `PackedSequence` becomes padded sequences and their lengths, which ONNX's LSTM
 padding a model may apply functions of single elements and linear layers to its `data`, but no sums over sequences.
 An LSTM with `proj_size` and `ctc_loss` are written step by step, so that their number of steps is fixed.
 `flex_attention` becomes products and a softmax. A query whose mask hides everything gets zeros. `nn.TransformerEncoder`
-computes padded tokens as PyTorch does in inference: they are zeros before the last norm if all are at the end. A FakeQuantize module is exported if its observer is disabled, and so
-is a program that PT2E's `convert_pt2e` returns. ONNX Runtime's CPU provider has no kernels for bfloat16: a file with
-operators of it is for GPUs. Sparse tensors have no form, because ONNX Runtime has no kernels for them. PyTorch
-itself cannot capture `resize_as_` of sizes that are not constant. `torch.broadcast_shapes` computes with sizes only: a
-program of nothing else has no tensors to export.
+computes padded tokens as PyTorch does in inference: they are zeros before the last norm if all are at the end. A
+FakeQuantize module is exported if its observer is disabled, and so is a program that PT2E's `convert_pt2e` returns.
+ONNX Runtime's CPU provider has no kernels for bfloat16: a file with operators of it is for GPUs. Sparse tensors have no
+form, because ONNX Runtime has no kernels for them. PyTorch itself cannot capture `resize_as_` of sizes that are not
+constant. `torch.broadcast_shapes` computes with sizes only: a program of nothing else has no tensors to export.
 
 [RandomDistribution](operators/random_distribution.md) computes Poisson, gamma, Dirichlet and binomial random numbers,
 and with them `torch.distributions`' Poisson, Gamma, Beta, Dirichlet and Binomial (with `validate_args=False`). ONNX's
