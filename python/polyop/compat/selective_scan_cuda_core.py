@@ -19,11 +19,11 @@ def _scan(
     shares = u.shape[1] // max(delta.shape[1], 1)
     if delta.shape[1] * shares != u.shape[1]:
         raise ValueError(f"selective_scan: delta: expected a divisor of {u.shape[1]} channels, got {delta.shape[1]}")
+    if wide and u.dtype != torch.float64:
+        u, delta, B, C = u.float(), delta.float(), B.float(), C.float()  # noqa: N806
     if shares != 1:
         delta = delta.repeat_interleave(shares, 1)
         delta_bias = None if delta_bias is None else delta_bias.repeat_interleave(shares)
-    if wide and u.dtype != torch.float64:
-        u, delta, B, C = u.float(), delta.float(), B.float(), C.float()  # noqa: N806
     return scan(u, delta, A, B, C, D, None, delta_bias, delta_softplus)
 
 
