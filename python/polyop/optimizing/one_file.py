@@ -14,7 +14,8 @@ import onnx_ir as ir
 def write(model: ir.Model, path: Path, step: Callable[[int, int], None] = lambda done, steps: None) -> None:
     """Writes the model. Calls `step` after each tensor. Tensors of subgraphs are loaded into memory first.
 
-    Protobuf allows the fields of a message in any order, so the graph's tensors are last.
+    Protobuf allows the fields of a message in any order, so the graph's tensors are the last of its fields. Those of the
+    model are in the order of their numbers: OpenVINO takes no file for ONNX that has functions before the graph.
     """
     outside = [v for v in model.graph.initializers.values() if isinstance(v.const_value, ir.ExternalTensor)]
     for graph in model.graphs():
@@ -31,13 +32,19 @@ def write(model: ir.Model, path: Path, step: Callable[[int, int], None] = lambda
         head, nbytes = heads[value.name], value.const_value.nbytes
         data = _field(onnx.TensorProto.RAW_DATA_FIELD_NUMBER, nbytes)
         starts.append(_field(onnx.GraphProto.INITIALIZER_FIELD_NUMBER, len(head) + len(data) + nbytes) + head + data)
+    first, last = onnx.ModelProto(), onnx.ModelProto()
+    first.CopyFrom(proto)
+    last.CopyFrom(proto)
+    for field in proto.DESCRIPTOR.fields:
+        (first if field.number > onnx.ModelProto.GRAPH_FIELD_NUMBER else last).ClearField(field.name)
     total = len(rest) + sum(len(s) + v.const_value.nbytes for s, v in zip(starts, outside, strict=True))
     with path.open("wb") as file:
-        file.write(proto.SerializeToString() + _field(onnx.ModelProto.GRAPH_FIELD_NUMBER, total) + rest)
+        file.write(first.SerializeToString() + _field(onnx.ModelProto.GRAPH_FIELD_NUMBER, total) + rest)
         for i, (start, value) in enumerate(zip(starts, outside, strict=True)):
             file.write(start)
             _copy(value.const_value, file)
             step(i + 1, len(outside))
+        file.write(last.SerializeToString())
 
 
 def _take_out(graph: onnx.GraphProto, names: set[str]) -> dict[str, bytes]:
