@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import polyop
-from polyop import exporting
+from polyop.exporting import _publish
 from tests.support.single_node import session
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -63,16 +63,9 @@ def test_dynamic_sizes(exporter: str, tmp_path: Path, capsys: pytest.CaptureFixt
             np.testing.assert_array_equal(got, want.numpy())
 
 
-def test_auto_tries_dynamo_first_and_falls_back(tmp_path: Path) -> None:
-    class Branches(torch.nn.Module):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return (
-                polyop.corner_pool(x, "top") if x.sum() > 0 else x
-            )  # control flow depends on a value, so torch.export refuses it
-
+def test_auto_tries_dynamo_first(tmp_path: Path) -> None:
     x = torch.ones(1, 2, 4, 4)
     assert polyop.export(polyop.CornerPool("top"), x, tmp_path / "a.onnx", verbose=False).exporter == "dynamo"
-    assert polyop.export(Branches(), x, tmp_path / "b.onnx", verbose=False).exporter == "torchscript"
 
 
 def test_reports_the_output_that_differs(tmp_path: Path) -> None:
@@ -80,7 +73,7 @@ def test_reports_the_output_that_differs(tmp_path: Path) -> None:
         def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
             return x * 2, torch.rand_like(x)
 
-    with pytest.raises(polyop.ExportError, match=r"outputs differ from PyTorch's: 'noise' by 0\.\d+$"):
+    with pytest.raises(polyop.ExportError, match=r"outputs differ from PyTorch's: 'noise' by 0\.\d+ \("):
         polyop.export(Noise(), torch.ones(3), tmp_path / "n.onnx", output_names=["same", "noise"], verbose=False)
 
 
@@ -193,12 +186,12 @@ def test_external_data_overwrites_no_other_file(tmp_path: Path) -> None:
     for name in ("a.onnx", "weight"):
         (scratch / name).write_text("new")
     with pytest.raises(polyop.ExportError, match="weight already exists"):
-        exporting._publish(scratch / "a.onnx", path)
+        _publish(scratch / "a.onnx", path)
     assert (tmp_path / "weight").read_text() == "another model's"
     assert not path.exists()
     (scratch / "weight").rename(scratch / "a.onnx.data")
     (tmp_path / "a.onnx.data").write_text("old")
-    exporting._publish(scratch / "a.onnx", path)
+    _publish(scratch / "a.onnx", path)
     assert [(tmp_path / name).read_text() for name in ("a.onnx", "a.onnx.data")] == ["new", "new"]
 
 

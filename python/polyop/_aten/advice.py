@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import traceback
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+
+from polyop._aten.guards import Guard, line_of
 
 # What to write instead, by the operator's name without namespace and overload.
 _INSTEAD = {
@@ -16,24 +17,14 @@ _INSTEAD = {
 _NO_KERNEL = frozenset(("_local_scalar_dense", "_to_sparse", "equal", "is_nonzero", "item"))
 # Errors of the capture about values that are unknown before a program runs.
 _OF_VALUES = frozenset(("GuardOnDataDependentSymNode", "DataDependentOutputException", "DynamicOutputShapeException"))
-_PACKAGE = str(Path(__file__).parents[1])
+_CONSTANT = re.compile(r"^\(?L\['(\w+)'\]\S*\.size\(\)\[(\d+)\]\)? == (\d+)$")
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 
 
-def _line(stack_trace: str) -> str:
-    """Returns the last line of a stack trace outside of PyTorch, as file:line; empty if there is none."""
-    frames = [(file, line) for file, line in _FRAME.findall(stack_trace) if "/torch/" not in file]
-    return f"{frames[-1][0]}:{frames[-1][1]}" if frames else ""
-
-
 def _called_at(error: BaseException) -> str:
-    """Returns the innermost line outside of PyTorch and polyop where an error was raised, as file:line."""
-    frames = []
-    for frame, line in traceback.walk_tb(error.__traceback__):
-        file = frame.f_code.co_filename
-        if "/torch/" not in file and not file.startswith(_PACKAGE):
-            frames.append(f"{file}:{line}")
-    return frames[-1] if frames else ""
+    """Returns the line of the program where an error was raised."""
+    frames = traceback.walk_tb(error.__traceback__)
+    return line_of([(frame.f_code.co_filename, str(line)) for frame, line in frames])
 
 
 def advise_on_capture(error: BaseException) -> Iterator[str]:
@@ -49,9 +40,19 @@ def advise_on_capture(error: BaseException) -> Iterator[str]:
     yield "a kernel of your own helps only if it has the whole computation, with outputs of sizes that are known"
 
 
+def advise_on_sizes(guards: Sequence[Guard]) -> Iterator[str]:
+    """Yields what to tell a user about a program whose capture stopped, because a dynamic size would be constant."""
+    for guard in guards:
+        match = _CONSTANT.match(guard.condition)
+        if match and guard.line:
+            parameter, axis, size = match.groups()
+            yield f"the program needs dimension {axis} of '{parameter}' to be {size}, the example's, at {guard.line}"
+            yield "write instead: operations on whole tensors, such as cumsum or unfold, for a loop; torch.cond for `if`"
+
+
 def advise(operator: str, stack_trace: str) -> Iterator[str]:
     """Yields what to tell a user about an operator without an ONNX form, such as aten::_to_sparse."""
-    line = _line(stack_trace)
+    line = line_of(_FRAME.findall(stack_trace))
     yield f"{operator} has no ONNX form" + (f", called at {line}" if line else "")
     name = operator.partition("::")[2].partition(".")[0]
     if name in _INSTEAD:

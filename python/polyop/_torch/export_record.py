@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
+from polyop._aten.guards import Guard
+
 
 @dataclass
 class Record:
@@ -19,6 +21,8 @@ class Record:
     """Whether a condition of the program takes the branch for sizes of 2 or more, and depends on values of tensors."""
     unknown: dict[str, str] = field(default_factory=dict)
     """Operators without an ONNX form, and the stack trace of a call of each; empty if there is none."""
+    guards: list[Guard] = field(default_factory=list)
+    """What the program assumes of sizes."""
 
 
 _record: ContextVar[Record | None] = ContextVar("polyop.export_record", default=None)

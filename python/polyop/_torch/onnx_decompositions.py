@@ -7,12 +7,10 @@ checks of values stop the capture.
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import operator
 from collections.abc import Callable, Iterator
 from typing import Any
-from unittest import mock
 
 import onnx_ir
 import onnxscript.rewriter
@@ -20,17 +18,17 @@ import torch
 from torch._guards import detect_fake_mode
 from torch.export.graph_signature import ConstantArgument, TensorArgument
 from torch.fx.traceback import annotate
-from torch.nn.modules import transformer
-from torch.onnx._internal.exporter import _capture_strategies, _core, _decomp, _fx_passes, _registration
+from torch.onnx._internal.exporter import _core, _decomp, _registration
 
 from polyop._aten import TRANSLATIONS, overload
-from polyop._aten.attention import flex_attention
+from polyop._aten.attention import encode, flex_attention
 from polyop._aten.capturing import Capturing, known_buffers, sizes_above_one
 from polyop._aten.detection import detectors_without_counts
+from polyop._aten.guards import Lines, guards_of, guards_of_failure, noting
+from polyop._aten.patches import replace, replaced
 from polyop._aten.quantized import fixed_switches
 from polyop._torch.export_record import Record, current_record
 
-_flex = importlib.import_module("torch._higher_order_ops.flex_attention")  # its package has the operator of this name
 OPERATOR_KEY = "polyop.pytorch_operator"
 """The metadata property of ONNX nodes that names the operator that polyop translated. `polyop inspect` reads it."""
 
@@ -54,9 +52,9 @@ def _counted(
 
 
 def _decompose(
-    program: torch.export.ExportedProgram, registry: _registration.ONNXRegistry
+    _: Any, program: torch.export.ExportedProgram, registry: _registration.ONNXRegistry
 ) -> torch.export.ExportedProgram:  # fmt: skip
-    """Replaces the exporter's function of this name, `decompose_with_registry`."""
+    """Replaces the exporter's function `decompose_with_registry`."""
     _remove_own(registry)
     table = _decomp.create_onnx_friendly_decomposition_table(set(_decomp.get_onnx_implemented_overloads(registry)))
     for target, translation in TRANSLATIONS.items():
@@ -64,7 +62,7 @@ def _decompose(
         if op is None or any(meta.is_custom for meta in registry.get_decomps(op)):
             continue
         table[op] = _counted(target, translation.function, table.get(op))
-    with mock.patch.object(_flex, "trace_flex_attention", _attend):
+    with replaced({"torch._higher_order_ops.flex_attention:trace_flex_attention": _attend}):
         program = program.run_decompositions(table)
     _separate_paddings(program.graph_module.graph)
     _make_results_tensors(program)
@@ -74,7 +72,7 @@ def _decompose(
     return program
 
 
-def _attend(mode: Any, *args: Any) -> Any:
+def _attend(_: Any, mode: Any, *args: Any) -> Any:
     """Replaces the node of flex_attention by the operators that it consists of."""
     record = current_record()
     if record is not None:
@@ -104,6 +102,8 @@ def _separate_paddings(graph: torch.fx.Graph) -> None:
     for pool in graph.nodes:
         pad = pool.args[0] if pool.target in pools else None
         if not isinstance(pad, torch.fx.Node) or pad.target not in (aten.constant_pad_nd.default, aten.pad.default):
+            continue
+        if pad.target is aten.pad.default and len(pad.args) > 2 and pad.args[2] != "constant":
             continue
         with graph.inserting_before(pool):
             value: Any = pad.args[0]
@@ -152,7 +152,9 @@ def _note_unknown(
                 record.unknown.setdefault(target.name(), node.meta.get("stack_trace") or "")
 
 
-def _capture(strategy: Any, *args: Any, **given: Any) -> torch.export.ExportedProgram:
+def _capture(
+    capture: Callable[..., torch.export.ExportedProgram], strategy: Any, *args: Any, **given: Any
+) -> torch.export.ExportedProgram:  # fmt: skip
     """Replaces the method `_capture` of the exporter's first strategy."""
     with (
         Capturing(),
@@ -160,18 +162,23 @@ def _capture(strategy: Any, *args: Any, **given: Any) -> torch.export.ExportedPr
         known_buffers(args[0]),
         sizes_above_one(_note_assumption),
         detectors_without_counts(),
-        mock.patch.object(transformer, "_detect_is_causal_mask", _is_causal),
-        # They read the size of a batch from a packed sequence as a constant.
-        mock.patch.object(torch.nn.RNNBase, "check_forward_args", _no_check),
-        mock.patch.object(torch.nn.LSTM, "check_forward_args", _no_check),
+        replaced(_WHILE_CAPTURING),
     ):
-        return _captured(strategy, *args, **given)
+        record, lines = current_record() or Record(), Lines()
+        try:
+            with noting(lines):
+                program = capture(strategy, *args, **given)
+        except Exception as error:
+            record.guards = guards_of_failure(error, lines)  # the exporter's second strategy may succeed
+            raise
+        record.guards = guards_of(program, lines)
+        return program
 
 
-def _prepare(*args: Any, **given: Any) -> Any:
+def _prepare(prepare: Callable[..., Any], *args: Any, **given: Any) -> Any:
     """Replaces the exporter's function `_prepare_exported_program_for_export`, which asks for sizes again."""
     with sizes_above_one(_note_assumption):
-        return _prepared(*args, **given)
+        return prepare(*args, **given)
 
 
 def _note_assumption() -> None:
@@ -179,18 +186,35 @@ def _note_assumption() -> None:
         record.assumes_sizes = True
 
 
-def _is_causal(mask: torch.Tensor | None, is_causal: bool | None = None, size: int | None = None) -> bool:
+def _is_causal(_: Any, mask: torch.Tensor | None, is_causal: bool | None = None, size: int | None = None) -> bool:
     """Replaces nn.Transformer's comparison of a mask with the causal one: the mask itself is applied anyway."""
     return is_causal is True
 
 
+def _encode(
+    forward: Callable[..., torch.Tensor], encoder: torch.nn.TransformerEncoder, *args: Any, **given: Any
+) -> torch.Tensor:  # fmt: skip
+    """Replaces the method `forward`: while PyTorch captures a program, it computes masked tokens as in training."""
+    result = encode(encoder, *args, **given)
+    return forward(encoder, *args, **given) if result is NotImplemented else result
+
+
 def _no_check(*args: Any) -> None:
-    """Replaces a check of the sizes of recurrent layers' inputs."""
+    """Replaces a check of the sizes of recurrent layers' inputs, which reads the size of a batch from a packed sequence
+    as a constant."""
 
 
-def _describe(fx_node: torch.fx.Node, ir_node: onnx_ir.Node) -> None:
-    """Replaces the exporter's function of this name, `_set_node_metadata`."""
-    _described(fx_node, ir_node)
+_WHILE_CAPTURING = {
+    "torch.nn.modules.transformer:_detect_is_causal_mask": _is_causal,
+    "torch.nn.modules.transformer:TransformerEncoder.forward": _encode,
+    "torch.nn.modules.rnn:RNNBase.check_forward_args": _no_check,
+    "torch.nn.modules.rnn:LSTM.check_forward_args": _no_check,
+}
+
+
+def _describe(describe: Callable[..., None], fx_node: torch.fx.Node, ir_node: onnx_ir.Node) -> None:
+    """Replaces the exporter's function `_set_node_metadata`."""
+    describe(fx_node, ir_node)
     if target := fx_node.meta.get("custom", {}).get(OPERATOR_KEY):
         ir_node.metadata_props[OPERATOR_KEY] = target
 
@@ -207,23 +231,19 @@ def _keep_small_numbers() -> None:
                 value._abs_tol = value._rel_tol = 0.0
 
 
-def _keep_initializers() -> None:
+def _keep_initializers(
+    try_rewrite: Callable[..., Any], rule: Any, model: Any, graph: Any, *args: Any, **given: Any
+) -> Any:  # fmt: skip
     """Makes the exporter's optimizer keep the initializers of earlier replacements: it names those of a Clip after the
     input, so that two Clips of one tensor have the same. Then the first Clip has lost its bounds.
     """
-    rule = onnxscript.rewriter.RewriteRule
-    try_rewrite = rule.try_rewrite
-
-    def with_new_names(self: Any, model: Any, graph: Any, *args: Any, **given: Any) -> Any:
-        replacement = try_rewrite(self, model, graph, *args, **given)
-        if added := getattr(replacement, "new_initializers", ()):
-            taken = set(getattr(graph, "initializers", ()))
-            for value in added:
-                value.name = next(name for name in _numbered(value.name) if name not in taken)
-                taken.add(value.name)
-        return replacement
-
-    rule.try_rewrite = with_new_names
+    replacement = try_rewrite(rule, model, graph, *args, **given)
+    if added := getattr(replacement, "new_initializers", ()):
+        taken = set(getattr(graph, "initializers", ()))
+        for value in added:
+            value.name = next(name for name in _numbered(value.name) if name not in taken)
+            taken.add(value.name)
+    return replacement
 
 
 def _numbered(name: str) -> Iterator[str]:
@@ -232,13 +252,10 @@ def _numbered(name: str) -> Iterator[str]:
 
 
 _keep_small_numbers()
-_keep_initializers()
 # The exporter looks up a type of complex numbers before it replaces it by that of the parts.
 _core._TORCH_DTYPE_TO_ONNX.setdefault(torch.complex32, onnx_ir.DataType.COMPLEX64)
-_described = _core._set_node_metadata
-_core._set_node_metadata = _describe
-_prepared = _core._prepare_exported_program_for_export
-_core._prepare_exported_program_for_export = _prepare
-_fx_passes.decompose_with_registry = _decompose
-_captured = _capture_strategies.TorchExportNonStrictStrategy._capture
-_capture_strategies.TorchExportNonStrictStrategy._capture = _capture  # type: ignore[method-assign]
+replace("onnxscript.rewriter:RewriteRule.try_rewrite", _keep_initializers)
+replace("torch.onnx._internal.exporter._core:_set_node_metadata", _describe)
+replace("torch.onnx._internal.exporter._core:_prepare_exported_program_for_export", _prepare)
+replace("torch.onnx._internal.exporter._fx_passes:decompose_with_registry", _decompose)
+replace("torch.onnx._internal.exporter._capture_strategies:TorchExportNonStrictStrategy._capture", _capture)

@@ -1,0 +1,130 @@
+"""The conditions on sizes of inputs that PyTorch assumed when it captured a program.
+
+Where a program branches on a size, the captured program has the branch that the example's sizes take.
+"""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import sympy
+import torch
+from sympy.logic.boolalg import Boolean
+from torch._guards import detect_fake_mode
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.symbolic_shapes import ShapeEnv, ShapeGuardPythonPrinter
+
+from polyop._aten.patches import replaced
+
+
+@dataclass(frozen=True)
+class Guard:
+    """An assumption on sizes."""
+
+    condition: str
+    """Python code in which L['x'].size()[1] is a size of the parameter x."""
+    line: str
+    """Where the program asked for it, as file:line; empty if PyTorch's own code did."""
+
+
+Lines = dict[str, str]
+"""The line of the program that asked for a condition first, by its text: the sizes in equal ones may differ as objects."""
+
+
+def noting(lines: Lines) -> AbstractContextManager[None]:
+    """In a `with` block, notes the lines that ask for conditions on sizes."""
+
+    def evaluate_expr(evaluate: Callable[..., Any], env: ShapeEnv, asked: Any, *args: Any, **given: Any) -> Any:
+        before = len(env.guards), len(_deferred(env))
+        result = evaluate(env, asked, *args, **given)
+        found = [assumed.expr for assumed in chain(env.guards[before[0] :], _deferred(env)[before[1] :])]
+        if asked.free_symbols and str(asked) not in lines:
+            is_condition = isinstance(asked, Boolean) and not asked.is_Symbol  # sympy takes a symbol for a condition
+            found += [asked, sympy.Not(asked) if is_condition else sympy.Eq(asked, result)]
+        if new := [text for text in map(str, found) if text not in lines]:
+            lines.update(dict.fromkeys(new, _line_of_program()))
+        return result
+
+    return replaced({"torch.fx.experimental.symbolic_shapes:ShapeEnv.evaluate_expr": evaluate_expr})
+
+
+def guards_of(program: torch.export.ExportedProgram, lines: Mapping[str, str]) -> list[Guard]:
+    """Returns the guards of a program that torch.export has just captured. Later passes lose them."""
+    mode = detect_fake_mode([node.meta.get("val") for node in program.graph.nodes])
+    return list(_guards(mode.shape_env, lines)) if mode is not None and mode.shape_env is not None else []
+
+
+def guards_of_failure(error: BaseException, lines: Mapping[str, str]) -> list[Guard]:
+    """Returns the guards of a capture that raised an error."""
+    cause: BaseException | None = error
+    while cause is not None:
+        for frame, _ in traceback.walk_tb(cause.__traceback__):
+            for value in list(frame.f_locals.values()):
+                env = value.shape_env if isinstance(value, FakeTensorMode) else None
+                if env is not None and (guards := list(_guards(env, lines))):
+                    return guards
+        cause = cause.__cause__ or cause.__context__
+    return []
+
+
+def _deferred(env: ShapeEnv) -> list[Any]:
+    """Returns the conditions that the program would check when it runs; a file does not."""
+    return env.deferred_runtime_asserts.get(None, [])
+
+
+def _guards(env: ShapeEnv, lines: Mapping[str, str]) -> Iterator[Guard]:
+    printer = ShapeGuardPythonPrinter(env.var_to_sources, lambda source: source.name, env.var_to_sources)
+    for expr in [assumed.expr for assumed in chain(env.guards, _deferred(env))] + list(_limits(env)):
+        if expr.free_symbols and expr.free_symbols <= env.var_to_sources.keys():
+            yield Guard(printer.doprint(expr), lines.get(str(expr), ""))
+
+
+def _limits(env: ShapeEnv) -> Iterator[Any]:
+    """Yields the limits of sizes, and the sizes that became constant: PyTorch keeps such conditions in this form."""
+    for size in env.var_to_sources:
+        if size in env.replacements:
+            yield sympy.Eq(size, env.replacements[size])
+        elif size in env.var_to_range:
+            limits = env.var_to_range[size]
+            if limits.lower == limits.upper:
+                yield sympy.Eq(size, limits.lower)
+                continue
+            if limits.lower > 1:
+                yield sympy.Ge(size, limits.lower)
+            if limits.upper < sys.maxsize - 1:
+                yield sympy.Le(size, limits.upper)
+
+
+def _line_of_program() -> str:
+    """Returns the line of the program that is being captured; empty if it has none outside of PyTorch."""
+    frames = []
+    for frame, line in traceback.walk_stack(sys._getframe(1)):
+        file = frame.f_code.co_filename
+        if file.startswith(_CAPTURE):
+            break
+        frames.append((file, str(line)))
+    return line_of(frames[::-1])
+
+
+def line_of(frames: Sequence[tuple[str, str]]) -> str:
+    """Returns the innermost of the frames outside of PyTorch and polyop, as file:line, and the line of the user's own
+    code that led to it, if the innermost is an installed package's. Empty if there is none."""
+    users = [f for f in frames if "/torch/" not in f[0] and not f[0].startswith((_PACKAGE, "<"))]
+    if not users:
+        return ""
+    own = next((f for f in reversed(users) if not f[0].startswith(_INSTALLED)), users[-1])
+    text = ":".join(users[-1])
+    return text if own == users[-1] else f"{text}, called from {':'.join(own)}"
+
+
+_PACKAGE = str(Path(__file__).parents[1])
+_CAPTURE = str(Path(__file__).parents[1] / "_torch")  # called by the exporter, calls PyTorch's capture
+_INSTALLED = tuple({sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), sysconfig.get_path("stdlib")})

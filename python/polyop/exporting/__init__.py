@@ -1,0 +1,292 @@
+"""polyop.export: writes a torch model as a valid ONNX file whose outputs agree with PyTorch's, at the example's sizes and
+at others."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import onnx
+import onnx_ir
+import torch
+from rich.console import Console
+from torch import Tensor
+
+from polyop._onnx.atomic_file import prepare_folder
+from polyop._onnx.files import external_files
+from polyop.exporting.comparing import Comparer, File, Tolerance, compare_outputs, flat
+from polyop.exporting.dimensions import (
+    Assumptions,
+    Comparison,
+    Dimension,
+    comparison,
+    given_comparisons,
+    read_dimensions,
+    standard_comparisons,
+)
+from polyop.exporting.report import Exported, ExportError, OutputReport
+from polyop.exporting.writing import EXPORTERS, Request, Written, choice_after, write
+from polyop.optimizing.roles import role_of
+from polyop.portable import convert_file
+
+__all__ = ["ExportError", "Exported", "OutputReport", "export"]
+
+_HINT = "sizes={…} chooses other sizes, and check=False compares at the example's alone"
+
+
+def export(
+    model: torch.nn.Module,
+    args: Tensor | Sequence[Tensor | None],
+    path: str | Path,
+    *,
+    exporter: str = "auto",
+    input_names: Sequence[str] | None = None,
+    output_names: Sequence[str] | None = None,
+    dynamic: Mapping[str, Mapping[int, Any]] | None = None,
+    domain: str = "mmcv",
+    opset_version: int | None = None,
+    portable: bool = False,
+    check: bool = True,
+    sizes: Mapping[str, Sequence[int]] | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    verbose: bool = True,
+) -> Exported:
+    """Writes `model(*args)` as ONNX, checks the file, runs it in ONNX Runtime, and compares with PyTorch: at the sizes
+    of the example, and at others.
+
+    The file gets its name, and replaces an older one, after the comparison.
+
+    Args:
+        model: the module to export. It runs in evaluation mode. Its modules then return to the modes that they had,
+            and its buffers to the values that they have after one call.
+        args: its inputs; None for an optional one that is omitted.
+        path: the ONNX file to write.
+        exporter: "dynamo", "torchscript", or "auto": the first of these that can write the model. TorchScript's writes
+            a Python branch or loop as the example has it, so "auto" takes it only where that is no difference.
+        input_names: the names of the tensors among `args`; those of forward()'s parameters by default.
+        output_names: the names of the outputs; the exporter's by default.
+        dynamic: the dynamic dimensions of the inputs: names, such as {"x": {0: "batch", 2: "height"}}, or
+            torch.export.Dim(name, min=…, max=…). Dimensions of one name have one size.
+        domain: the domain of custom nodes of operators with several names: "mmcv", "mmdeploy" or "custom".
+        opset_version: the ONNX opset; the exporter's default if None.
+        portable: adds functions of standard operators for polyop's nodes, so that the file runs without polyop. They
+            are run and compared, too.
+        check: compares with other values and at other sizes of the dynamic dimensions, too: larger, smaller, a single
+            row, each dimension alone, the bounds of a Dim, and sizes that break a condition which PyTorch assumed. Sizes
+            that PyTorch refuses are not compared.
+        sizes: the sizes to compare at instead, by the name of the dimension, such as {"height": [64, 96]}.
+        rtol, atol: an element may differ by atol + rtol times its scale, the smallest of the largest magnitudes of the
+            slices that contain it; and by as much as PyTorch's own results do for inputs that differ by rounding. By
+            default, 1e-3 (float16: 1e-2), and 1e-6 of the output's largest magnitude. Integers must be equal.
+        verbose: prints the report as a table.
+
+    Creates the folder of the file. Raises OSError if the file cannot be written, before anything is exported, and
+    ExportError if no exporter can write the model, the file is not valid ONNX, ONNX Runtime cannot run it, or an
+    output differs from PyTorch's by more than the tolerance, in shape or in type, at any of the sizes.
+    """
+    if exporter not in ("auto", *EXPORTERS):
+        raise ValueError(f"exporter: expected 'auto', {' or '.join(map(repr, EXPORTERS))}, got '{exporter}'")
+    inputs = (args,) if isinstance(args, Tensor) else tuple(args)
+    tensors = [t for t in inputs if t is not None]
+    names = list(input_names) if input_names else _parameter_names(model, inputs)
+    if len(names) != len(tensors):
+        raise ValueError(f"input_names: expected {len(tensors)} names, got {len(names)}: {names}")
+    feeds = dict(zip(names, tensors, strict=True))
+    dimensions = read_dimensions(dynamic, feeds)
+    chosen = given_comparisons(dimensions, sizes) if sizes else None
+    path = Path(path)
+    prepare_folder(path)
+    with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as folder:
+        file = Path(folder, path.name)
+        with _evaluating(model), torch.no_grad():
+            before = _buffers(model)
+            expected = flat(model(*inputs))
+            after = _buffers(model)
+            _restore(before)
+            request = Request(model, inputs, names, output_names, dynamic, domain, opset_version)
+            written = write(request, file, exporter)
+            if portable:
+                _add_functions(file)
+
+            def run(other: Mapping[str, Tensor]) -> list[Tensor]:
+                _restore(before)
+                given = iter(other.values())
+                return flat(model(*(None if t is None else next(given).clone() for t in inputs)))
+
+            try:
+                report, files = _checked(file, path, feeds, expected, Tolerance(rtol, atol), portable, run, written)
+                if check:
+                    guards = Assumptions(written.record.guards, dimensions, _guard_names(model, inputs, names))
+                    comparer = Comparer(
+                        run, feeds, dimensions, guards, _roles(file), Tolerance(rtol, atol), _HINT
+                    )  # fmt: skip
+                    _require_dynamic(files[0], dimensions)
+                    _compare_at_all(comparer, files, chosen)
+                    report.compared, report.refused = comparer.compared, comparer.refused
+            except ExportError as error:
+                if written.refused:
+                    raise choice_after(written.refused, error) from error
+                raise
+            finally:
+                _restore(after)
+        if written.refused and not check:
+            reason = ExportError("check=False leaves out the comparisons that show whether the file is right")
+            raise choice_after(written.refused, reason)
+        if verbose:
+            console = Console()
+            console.print(report.summary(), markup=False, highlight=False, soft_wrap=True)
+            console.print(report.table())
+            if comparisons := report.comparisons():
+                console.print(comparisons, markup=False, highlight=False, soft_wrap=True)
+        _publish(file, path)
+    return report
+
+
+def _compare_at_all(comparer: Comparer, files: Sequence[File], chosen: Sequence[Comparison] | None) -> None:
+    """Compares with other data, at the chosen sizes, and otherwise at standard ones and those that break guards."""
+    dimensions = comparer.dimensions
+    example = {d.name: d.example for d in dimensions.values()}
+    guards = comparer.assumptions
+    runs = standard_comparisons(dimensions, guards.equal()) if chosen is None else chosen
+    for each in [comparison([example]), *runs]:
+        comparer.compare_at(files, each)
+    if chosen is None:
+        compared = [{**example, **sizes} for sizes in comparer.compared]
+        for each in guards.not_tested(dimensions, compared):
+            comparer.compare_at(files, each)
+    comparer.require_all_dimensions()
+
+
+def _require_dynamic(file: File, dimensions: Mapping[str, Dimension]) -> None:
+    for dimension in dimensions.values():
+        for name, axis in dimension.axes:
+            size = file.inputs.get(name, [None] * (axis + 1))[axis]
+            if isinstance(size, int) and not dimension.optional:
+                raise ExportError(f"{file.name}: '{name}'[{axis}]: expected a dynamic dimension, got {size}")
+
+
+@contextmanager
+def _evaluating(model: torch.nn.Module) -> Iterator[None]:
+    """Puts the model into evaluation mode, and each of its modules back into its own mode: some may be frozen.
+
+    Exports of other threads wait: PyTorch's exporters cannot run at the same time in one process.
+    """
+    with _one_at_a_time:
+        modes = {module: module.training for module in model.modules()}
+        with suppress(NotImplementedError):  # a program that torch.export captured, such as PT2E's, has one mode
+            model.eval()
+        try:
+            yield
+        finally:
+            for module, training in modes.items():
+                module.training = training
+
+
+_one_at_a_time = threading.RLock()
+
+
+def _buffers(model: torch.nn.Module) -> list[tuple[Tensor, Tensor]]:
+    """Returns the buffers with copies of their values."""
+    return [(buffer, buffer.detach().clone()) for buffer in model.buffers()]
+
+
+def _restore(buffers: Sequence[tuple[Tensor, Tensor]]) -> None:
+    for buffer, values in buffers:
+        if buffer.shape == values.shape and not torch.equal(buffer, values):
+            buffer.copy_(values)
+
+
+def _checked(
+    file: Path, path: Path, feeds: Mapping[str, Tensor], expected: list[Tensor], tolerance: Tolerance, portable: bool,
+    run: Any, written: Written,
+) -> tuple[Exported, list[File]]:  # fmt: skip
+    """Checks and runs the file, and compares its outputs for the example. Raises ExportError."""
+    proto = onnx.load(file, load_external_data=False)
+    try:
+        onnx.checker.check_model(str(file))
+    except onnx.checker.ValidationError as error:
+        raise ExportError(f"{file.name} is not valid ONNX: {error}") from error
+    nodes = Counter(
+        f"{n.domain}::{n.op_type}" if n.domain not in ("", "ai.onnx") else n.op_type for n in proto.graph.node
+    )
+    files = [File(file)]
+    outputs = compare_outputs(files[0], feeds, expected, tolerance, run)
+    if wrong := [o for o in outputs if not o.agrees]:
+        raise ExportError(f"{file.name}: outputs differ from PyTorch's: {_differences(wrong, tolerance)}")
+    if portable:
+        files.append(File(file, functions_only=True))
+        functions = compare_outputs(files[1], feeds, expected, tolerance, run)
+        if wrong := [o for o in functions if not o.agrees]:
+            text = _differences(wrong, tolerance)
+            raise ExportError(f"{file.name}: the functions' outputs differ from PyTorch's: {text}")
+    opsets = {o.domain: o.version for o in proto.opset_import}
+    record = written.record
+    report = Exported(
+        path, written.exporter, opsets, nodes, outputs, record.translated, record.assumes_sizes, written.warnings,
+        written.refused,
+    )  # fmt: skip
+    return report, files
+
+
+def _differences(wrong: Sequence[OutputReport], tolerance: Tolerance) -> str:
+    parts = [f"'{o.name}' by {o.largest_difference:.3g} (scale {o.scale:.3g}): {o.why}" for o in wrong]
+    return f"{', '.join(parts)}; {tolerance.text()}"
+
+
+def _publish(file: Path, path: Path) -> None:
+    """Moves a file and its external data to their final folder, in place of an older file and its data.
+
+    Raises ExportError if external data would overwrite a file that is not the older model's.
+    """
+    data = [other for other in file.parent.iterdir() if other != file]
+    older: set[str] = set()
+    with suppress(Exception):  # there is none, or it is damaged
+        older.update(external_files(onnx.load(path, load_external_data=False), path))
+    for other in data:
+        to = path.with_name(other.name)
+        if to.exists() and other.name not in older and not other.name.startswith(path.name):
+            raise ExportError(f"{to} already exists: the model's external data would overwrite it")
+    for other in [*data, file]:
+        os.replace(other, path.with_name(other.name))
+
+
+def _parameter_names(model: torch.nn.Module, inputs: Sequence[Tensor | None]) -> list[str]:
+    names = list(inspect.signature(model.forward).parameters)
+    named = len(names) >= len(inputs) and not {"args", "kwargs"} & set(names)
+    return [names[i] if named else f"input_{i}" for i, tensor in enumerate(inputs) if tensor is not None]
+
+
+def _guard_names(
+    model: torch.nn.Module, inputs: Sequence[Tensor | None], names: Sequence[str]
+) -> dict[str, str]:  # fmt: skip
+    """Returns the input of each parameter, as guards write it, such as x or args[0]."""
+    found: dict[str, str] = {}
+    left = iter(names)
+    parameters = [p for p in inspect.signature(model.forward).parameters.values() if p.kind != p.KEYWORD_ONLY]
+    for i, tensor in enumerate(inputs):
+        parameter = parameters[min(i, len(parameters) - 1)]
+        at = [p.name for p in parameters].index(parameter.name)
+        written = f"{parameter.name}[{i - at}]" if parameter.kind == parameter.VAR_POSITIONAL else parameter.name
+        if tensor is not None:
+            found[written] = next(left)
+    return found
+
+
+def _roles(file: Path) -> dict[str, str]:
+    """Returns the roles of the file's inputs, such as boxes (core/input_role.h)."""
+    return {value.name or "": role_of(value) for value in onnx_ir.load(file).graph.inputs}
+
+
+def _add_functions(path: Path) -> None:
+    refused = {r["name"]: r["why"] for r in convert_file(path, path)["nodes"] if not r["given"]}
+    if refused:
+        reasons = "; ".join(f"{name}: {why}" for name, why in refused.items())
+        raise ExportError(f"{path.name}: some nodes have no portable form: {reasons}")

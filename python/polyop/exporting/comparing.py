@@ -1,0 +1,250 @@
+"""Compares an exported file, in ONNX Runtime, with the PyTorch model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime as ort
+import torch
+from torch import Tensor
+
+from polyop.exporting.dimensions import Assumptions, Comparison, Dimension, Sizes, fits
+from polyop.exporting.inputs import other_inputs
+from polyop.exporting.report import ExportError, OutputReport, described, listed
+from polyop.optimizing.comparing import compare, with_rounding
+from polyop.packages import register_all
+
+# By type, in proportion to the scale of an element.
+_TOLERANCE = {"float16": 1e-2, "bfloat16": 3e-2}
+_DEFAULT_TOLERANCE = 1e-3
+_ABSOLUTE = 1e-6  # in proportion to the largest magnitude of an output
+_DRAWS = 3  # of data, if results depend on rounding
+
+Run = Callable[[Mapping[str, Tensor]], list[Tensor]]
+"""Runs the PyTorch model with named inputs. Returns its outputs as the file has them."""
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """rtol, atol: None for the defaults."""
+
+    rtol: float | None = None
+    atol: float | None = None
+
+    def of(self, output: np.ndarray) -> tuple[float, float]:
+        rtol = _TOLERANCE.get(output.dtype.name, _DEFAULT_TOLERANCE) if self.rtol is None else self.rtol
+        return rtol, _ABSOLUTE * scale_of(output) if self.atol is None else self.atol
+
+    def text(self) -> str:
+        rtol = "1e-3 (half precision: more)" if self.rtol is None else f"{self.rtol:g}"
+        atol = "1e-6 of the largest magnitude" if self.atol is None else f"{self.atol:g}"
+        return f"tolerance: rtol = {rtol} of an element's scale, atol = {atol}"
+
+
+class File:
+    """An exported file in ONNX Runtime."""
+
+    def __init__(self, path: Path, functions_only: bool = False) -> None:
+        """functions_only: runs the functions of a portable file instead of polyop's kernels."""
+        self.name = path.name
+        options = ort.SessionOptions()
+        options.log_severity_level = 4
+        if not functions_only:
+            register_all(options)
+        try:
+            self._session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # ONNX Runtime's own types are not public
+            raise ExportError(f"ONNX Runtime cannot run {path.name}: {error}") from error
+        self.inputs = {info.name: info.shape for info in self._session.get_inputs()}
+        self.outputs = [info.name for info in self._session.get_outputs()]
+
+    def run(self, tensors: Mapping[str, Tensor]) -> list[np.ndarray]:
+        """Exporters omit inputs that the outputs do not depend on."""
+        feeds = {name: as_real(tensors[name].detach().cpu()).numpy() for name in self.inputs}
+        try:
+            return self._session.run(None, feeds)
+        except Exception as error:
+            raise ExportError(f"ONNX Runtime cannot run {self.name}: {error}") from error
+
+
+def as_real(tensor: Tensor) -> Tensor:
+    """Returns a tensor as files have it: complex numbers as pairs."""
+    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
+
+
+def scale_of(output: np.ndarray) -> float:
+    """Returns the largest finite magnitude; 0 if there is none."""
+    if output.dtype.kind not in "fiu" or output.size == 0:
+        return 0.0
+    magnitudes = np.abs(output.astype(np.float64))
+    return float(magnitudes.max(initial=0.0, where=np.isfinite(magnitudes)))
+
+
+def compare_outputs(
+    file: File, tensors: Mapping[str, Tensor], expected: Sequence[Tensor], tolerance: Tolerance, run: Run
+) -> list[OutputReport]:  # fmt: skip
+    """Returns how each output differs. Elements that cancel may differ by as much as PyTorch's own do for inputs that
+    differ by rounding."""
+    results = file.run(tensors)
+    if len(results) != len(expected):
+        raise ExportError(f"{file.name}: expected {len(expected)} outputs, got {len(results)}")
+    references = [tensor.detach().cpu().numpy() for tensor in expected]
+    reports = [
+        _report(name, reference, got, tolerance)
+        for name, reference, got in zip(file.outputs, references, results, strict=True)
+    ]
+    if all(report.agrees for report in reports):
+        return reports
+    noisy = _with_noise(run, tensors)
+    if len(noisy) != len(references):
+        return reports
+    return [
+        report if report.agrees else _report(report.name, reference, got, tolerance, other)
+        for report, reference, got, other in zip(reports, references, results, noisy, strict=True)
+    ]
+
+
+def _report(
+    name: str, reference: np.ndarray, got: np.ndarray, tolerance: Tolerance, noisy: np.ndarray | None = None
+) -> OutputReport:  # fmt: skip
+    rtol, atol = tolerance.of(reference)
+    difference = compare(reference, got, rtol, noisy)
+    agrees = not difference.why or difference.excess <= atol
+    why = "" if agrees else difference.why
+    return OutputReport(name, str(got.dtype), got.shape, scale_of(reference), difference.largest, agrees, why)
+
+
+def _with_noise(run: Run, tensors: Mapping[str, Tensor]) -> list[np.ndarray]:
+    """Returns PyTorch's outputs for inputs that differ by rounding; none if it cannot be computed."""
+    real = {name: t for name, t in tensors.items() if t.is_floating_point() and t.dtype != torch.bfloat16}
+    rounded = with_rounding({name: t.detach().cpu().numpy() for name, t in real.items()})
+    try:
+        changed = {n: torch.from_numpy(rounded[n]).to(t.device) if n in real else t for n, t in tensors.items()}
+        return [tensor.detach().cpu().numpy() for tensor in run(changed)]
+    except Exception:  # the model may refuse these values
+        return []
+
+
+@dataclass
+class Comparer:
+    """Compares files with a model at several sizes.
+
+    model: runs the PyTorch model.
+    roles: the roles of inputs in the file.
+    """
+
+    run: Run
+    tensors: Mapping[str, Tensor]
+    dimensions: Mapping[str, Dimension]
+    assumptions: Assumptions
+    roles: Mapping[str, str]
+    tolerance: Tolerance
+    check_hint: str
+
+    def __post_init__(self) -> None:
+        self.compared: list[Sizes] = []
+        self.refused: list[str] = []
+
+    def compare_at(self, files: Sequence[File], comparison: Comparison) -> None:
+        """Compares at the first of the sizes that PyTorch accepts. Raises ExportError if a file differs or fails."""
+        first_error = ""
+        for sizes in comparison.sizes():
+            if not fits(sizes, self.dimensions, self.tensors):
+                first_error = first_error or f"{described(self._changed(sizes))}: the inputs would be too large"
+                continue
+            for draw in range(_DRAWS):
+                inputs = other_inputs(self.tensors, self.dimensions, sizes, self.roles, 17 + draw)
+                try:
+                    expected = self.run(inputs)
+                except Exception as error:  # the model does not accept these sizes or values
+                    first_error = first_error or f"{described(self._changed(sizes))}: PyTorch: {_first_line(error)}"
+                    break
+                wrong = self._differences(files, sizes, inputs, expected)
+                if not wrong:
+                    self.compared.append(self._changed(sizes))
+                    return
+                if draw == _DRAWS - 1 or not self._depends_on_rounding(inputs, expected):
+                    raise ExportError(self._message(files[0].name, sizes, wrong))
+        if first_error:
+            self.refused.append(first_error)
+
+    def require_all_dimensions(self) -> None:
+        """Raises ExportError if a dynamic dimension had only the example's size in all comparisons."""
+        for dimension in self.dimensions.values():
+            if not dimension.optional and all(sizes.get(dimension.name) is None for sizes in self.compared):
+                lines = listed([text for text in self.refused if f"{dimension.name} " in text] or self.refused)
+                tried = "".join(f"\n  tried {text}" for text in lines)
+                raise ExportError(
+                    f"dynamic: '{dimension.name}' could be compared at no other size than the example's "
+                    f"{dimension.example}{tried}\n  leave the dimension out of `dynamic`, or {self.check_hint}"
+                )
+
+    def _changed(self, sizes: Sizes) -> Sizes:
+        return {name: size for name, size in sizes.items() if size != self.dimensions[name].example}
+
+    def _differences(
+        self, files: Sequence[File], sizes: Sizes, inputs: Mapping[str, Tensor], expected: Sequence[Tensor]
+    ) -> list[str]:  # fmt: skip
+        found = []
+        for file in files:
+            try:
+                reports = compare_outputs(file, inputs, expected, self.tolerance, self.run)
+            except ExportError as error:
+                found.append(str(error))
+                continue
+            found += [f"'{r.name}' {r.why}" for r in reports if not r.agrees]
+        return found
+
+    def _depends_on_rounding(self, inputs: Mapping[str, Tensor], expected: Sequence[Tensor]) -> bool:
+        """Says whether PyTorch's own outputs differ by more than the tolerance if inputs differ by rounding."""
+        noisy = _with_noise(self.run, inputs)
+        references = [tensor.detach().cpu().numpy() for tensor in expected]
+        pairs = list(zip(references, noisy, strict=False))
+        return any(not _report("", reference, other, self.tolerance).agrees for reference, other in pairs)
+
+    def _message(self, file: str, sizes: Sizes, wrong: Sequence[str]) -> str:
+        changed = self._changed(sizes)
+        where = (
+            f"at {described(changed)} (the example has {described({n: self.dimensions[n].example for n in changed})})"
+        )
+        text = f"{file} differs from PyTorch {where if changed else 'for other data of the same sizes'}:"
+        text += "".join(f"\n  {line}" for line in listed(wrong))
+        broken = self.assumptions.broken(sizes)
+        if broken:
+            text += "\nthe file has the program of the example's sizes, for which PyTorch's capture assumed:"
+            text += "".join(f"\n  {line}" for line in listed(broken))
+            text += f"\nwrite instead: {_advice(broken)}"
+        return f"{text}\n{self.tolerance.text()}\n{self.check_hint}"
+
+
+def _advice(broken: Sequence[str]) -> str:
+    text = " ".join(broken)
+    if "math.ceil" in text or "math.floor" in text or "/ " in text:
+        return "whole numbers, such as (n + k - 1) // k, in place of math.ceil(n / k)"
+    if "%" in text:
+        return "a computation without a branch, such as pad(x, (0, -n % k)), or pad the input outside of the model"
+    return "torch.cond in place of `if`, or state the sizes that the model is for: torch.export.Dim(name, min=…, max=…)"
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0][:200]}" if lines else type(error).__name__
+
+
+def flat(result: Any) -> list[Tensor]:
+    """Returns the tensors of a result, in the order of the exporters' outputs."""
+    if result is None:
+        return []
+    if isinstance(result, Tensor):
+        return [as_real(result)]
+    if isinstance(result, int | float):  # such as the size of a dimension
+        return [torch.tensor(result)]
+    if isinstance(result, Mapping):
+        result = list(result.values())
+    if not isinstance(result, Sequence) or isinstance(result, str | bytes):
+        raise ExportError(f"outputs: expected tensors and numbers, got a value of type {type(result).__name__}")
+    return [tensor for part in result for tensor in flat(part)]

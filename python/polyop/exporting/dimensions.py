@@ -1,0 +1,293 @@
+"""The dynamic dimensions of a model's inputs, and the sizes at which its file is compared with PyTorch."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count, islice
+from typing import Any
+
+from torch import Tensor
+
+from polyop._aten.guards import Guard
+
+# Distances of other sizes from the example's, after primes: models refuse sizes that their strides do not divide.
+_STEPS = (2, 8, 32)
+_FAR_SIZES = (128, 256, 512, 1024)  # tried for conditions such as `size > 100`
+_MAX_ELEMENTS = 1 << 26  # of an input
+_SIZE_OF = re.compile(r"L\['(\w+)'\]((?:\[\d+\])?)\.size\(\)\[(\d+)\]")
+_EQUAL = re.compile(r"^\(?(\w+)\)? == \(?(\w+)\)?$")
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """A dynamic dimension. Several inputs may have it."""
+
+    name: str
+    """The user's name, or one such as x[2]."""
+    axes: tuple[tuple[str, int], ...]
+    """The names of inputs, and an axis of each."""
+    example: int
+    low: int = 1
+    high: int | None = None
+    optional: bool = False
+    """Whether the exporter may make it static: Dim.AUTO."""
+
+    def has(self, size: int) -> bool:
+        return self.low <= size and (self.high is None or size <= self.high)
+
+
+Sizes = dict[str, int]
+"""The size of each dynamic dimension."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Sizes to compare at: the first of the options that PyTorch accepts."""
+
+    options: tuple[tuple[tuple[str, int], ...], ...]
+
+    def sizes(self) -> Iterator[Sizes]:
+        yield from map(dict, self.options)
+
+
+def read_dimensions(
+    dynamic: Mapping[str, Mapping[int, Any]] | None, tensors: Mapping[str, Tensor]
+) -> dict[str, Dimension]:  # fmt: skip
+    """Returns the dimensions by name. Raises ValueError for an unknown input or axis, and for two sizes of one name."""
+    found: dict[str, Dimension] = {}
+    if unknown := set(dynamic or ()) - set(tensors):
+        raise ValueError(f"dynamic: expected names of inputs ({', '.join(tensors)}), got {', '.join(sorted(unknown))}")
+    for tensor, axes in (dynamic or {}).items():
+        for axis, stated in axes.items():
+            rank = tensors[tensor].dim()
+            if not isinstance(axis, int) or not 0 <= axis < rank:
+                raise ValueError(f"dynamic: '{tensor}': expected an axis in [0, {rank}), got {axis!r}")
+            size = tensors[tensor].shape[axis]
+            dimension = _dimension(stated, tensor, axis, size)
+            if dimension is None:
+                continue
+            known = found.setdefault(dimension.name, dimension)
+            if known.example != size:
+                where = f"'{tensor}'[{axis}] of {size} and '{known.axes[0][0]}'[{known.axes[0][1]}] of {known.example}"
+                raise ValueError(f"dynamic: '{dimension.name}': expected one size, got {where}")
+            if known is not dimension:
+                found[dimension.name] = Dimension(
+                    known.name, (*known.axes, (tensor, axis)), size, known.low, known.high, known.optional
+                )
+    return found
+
+
+def _dimension(stated: Any, tensor: str, axis: int, size: int) -> Dimension | None:
+    """Reads a name, a torch.export.Dim, or a hint such as Dim.DYNAMIC. None if the dimension is static."""
+    if stated is None or isinstance(stated, int):
+        return None
+    kind = getattr(getattr(stated, "type", None), "name", "")  # of hints
+    if kind == "STATIC":
+        return None
+    name = stated if isinstance(stated, str) else getattr(stated, "__name__", "") or f"{tensor}[{axis}]"
+    low, high = getattr(stated, "min", None), getattr(stated, "max", None)
+    bound = high if isinstance(high, int) and high < 1 << 40 else None
+    return Dimension(name, ((tensor, axis),), size, max(int(low or 0), 1), bound, kind == "AUTO")
+
+
+class Assumptions:
+    """The guards of a capture, as conditions on dynamic dimensions."""
+
+    def __init__(self, guards: Iterable[Guard], dimensions: Mapping[str, Dimension], names: Mapping[str, str]) -> None:
+        """`names`: the input of each parameter, as guards write it, such as x or args[0]."""
+        self._all: list[tuple[str, str, dict[str, str]]] = []  # condition, line, dimension by its name in the condition
+        by_axis = {axis: d.name for d in dimensions.values() for axis in d.axes}
+        for guard in guards:
+            used: dict[str, str] = {}
+
+            def name_of(match: re.Match[str], used: dict[str, str] = used) -> str:
+                axis = names.get(match[1] + match[2], ""), int(match[3])
+                dimension = by_axis.get(axis, "")
+                key = next((k for k, d in used.items() if d == dimension), f"s{len(used)}")
+                used[key] = dimension
+                return key
+
+            condition = _SIZE_OF.sub(name_of, guard.condition)
+            if used and all(used.values()):
+                self._all.append((condition, guard.line, used))
+
+    def equal(self) -> Iterator[tuple[str, str]]:
+        """Yields pairs of dimensions that have one size."""
+        for condition, _, used in self._all:
+            if (match := _EQUAL.match(condition)) and {match[1], match[2]} <= set(used):
+                yield used[match[1]], used[match[2]]
+
+    def broken(self, sizes: Mapping[str, int]) -> list[str]:
+        """Returns the conditions that these sizes do not fulfil, those with a line of the program first."""
+        found = [(line, text) for text, line, used in self._all if _holds(text, used, sizes) is False]
+        texts = [_readable(text, line, self._names(text)) for line, text in sorted(found, key=lambda f: not f[0])]
+        return list(dict.fromkeys(texts))
+
+    def _names(self, condition: str) -> dict[str, str]:
+        return next(used for text, _, used in self._all if text == condition)
+
+    def not_tested(
+        self, dimensions: Mapping[str, Dimension], compared: Sequence[Sizes], limit: int = 3
+    ) -> Iterator[Comparison]:  # fmt: skip
+        """Yields sizes that break the conditions which all sizes of `compared` fulfil, and sizes yielded so far, too."""
+        example = {d.name: d.example for d in dimensions.values()}
+        done = [*compared]
+        for condition, _, used in self._all:
+            if any(_holds(condition, used, sizes) is False for sizes in done) or not _holds(condition, used, example):
+                continue
+            if (match := _EQUAL.match(condition)) and {match[1], match[2]} <= set(used):
+                continue  # inputs of one size
+            for name in used.values():
+                options = islice(_breaking(condition, used, example, dimensions[name]), limit)
+                if chosen := [{**example, name: size} for size in options]:
+                    done.append(chosen[0])
+                    yield comparison(chosen)
+                    break
+
+
+def _breaking(
+    condition: str, used: Mapping[str, str], example: Mapping[str, int], dimension: Dimension
+) -> Iterator[int]:  # fmt: skip
+    """Yields sizes of a dimension that break a condition, the nearest to the example's first."""
+    size = dimension.example
+    near = (size + sign * step for step in range(1, 2 * size + 66) for sign in (1, -1))
+    for other in [*near, 4 * size, *(far for far in _FAR_SIZES if far > size)]:
+        sizes = {**example, dimension.name: other}
+        if other >= 1 and dimension.has(other) and _holds(condition, used, sizes) is False:
+            yield other
+
+
+def _holds(condition: str, used: Mapping[str, str], sizes: Mapping[str, int]) -> bool | None:
+    """Evaluates PyTorch's condition. None if it has functions that are not known."""
+    if any(name not in sizes for name in used.values()):
+        return None
+    try:
+        return bool(eval(condition, {"__builtins__": {}, **_FUNCTIONS}, {k: sizes[d] for k, d in used.items()}))
+    except Exception:  # a division by zero, or another function
+        return None
+
+
+_FUNCTIONS: dict[str, Any] = {
+    "math": math, "max": max, "min": min, "abs": abs, "int": int, "float": float, "round": round,
+}  # fmt: skip
+
+
+def _readable(condition: str, line: str, used: Mapping[str, str]) -> str:
+    text = re.sub(r"\bs\d+\b", lambda match: used.get(match[0], match[0]), condition)
+    return f"{text}, at {line}" if line else text
+
+
+def comparison(options: Iterable[Sizes]) -> Comparison:
+    return Comparison(tuple(dict.fromkeys(tuple(sizes.items()) for sizes in options)))
+
+
+def standard_comparisons(dimensions: Mapping[str, Dimension], equal: Iterable[tuple[str, str]]) -> list[Comparison]:
+    """Returns comparisons at larger sizes, at smaller ones, at one other size of each dimension, at single elements of
+    first dimensions, and at the stated bounds.
+
+    `equal`: the dimensions that must have one size. Others get different ones, so that none are equal by chance.
+    """
+    groups = list(_groups(dimensions, equal))
+    example = {d.name: d.example for d in dimensions.values()}
+    larger = [list(_larger(group, rank)) for rank, group in enumerate(groups)]
+    smaller = [list(_smaller(group, rank)) for rank, group in enumerate(groups)]
+    found = [_together(groups, options, example) for options in (larger, smaller)] if len(groups) > 1 else []
+    for group, up, down in zip(groups, larger, smaller, strict=True):
+        found.append(comparison(_with(example, group, size) for size in up or down))
+        if len(groups) == 1:
+            found.append(comparison(_with(example, group, size) for size in down or up))
+        bounds = [d.high for d in group if d.high is not None] + [d.low for d in group if d.low > 1]
+        first = any(axis == 0 for d in group for _, axis in d.axes)
+        for size in [*bounds, *([1] if first else [])]:
+            if size != group[0].example and all(d.has(size) for d in group):
+                found.append(comparison([_with(example, group, size)]))
+    return list(dict.fromkeys(c for c in found if c.options))
+
+
+def given_comparisons(dimensions: Mapping[str, Dimension], sizes: Mapping[str, Sequence[int]]) -> list[Comparison]:
+    """Returns comparisons at the user's sizes: the first of each dimension, the second, … Raises ValueError."""
+    if unknown := set(sizes) - set(dimensions):
+        names = ", ".join(dimensions) or "none"
+        raise ValueError(f"sizes: expected names of dynamic dimensions ({names}), got {', '.join(sorted(unknown))}")
+    for name, stated in sizes.items():
+        if bad := [s for s in stated if not isinstance(s, int) or s < 0]:
+            raise ValueError(f"sizes: '{name}': expected sizes of 0 or more, got {bad[0]!r}")
+    example = {d.name: d.example for d in dimensions.values()}
+    runs = max((len(stated) for stated in sizes.values()), default=0)
+    return [
+        comparison([{**example, **{name: of[min(i, len(of) - 1)] for name, of in sizes.items() if of}}])
+        for i in range(runs)
+    ]
+
+
+def _groups(dimensions: Mapping[str, Dimension], equal: Iterable[tuple[str, str]]) -> Iterator[list[Dimension]]:
+    leader = {name: name for name in dimensions}
+    for a, b in equal:
+        old, new = leader[b], leader[a]
+        leader = {name: new if of == old else of for name, of in leader.items()}
+    for name in dimensions:
+        if leader[name] == name:
+            yield [d for d in dimensions.values() if leader[d.name] == name]
+
+
+def _larger(group: Sequence[Dimension], rank: int) -> Iterator[int]:
+    size = group[0].example
+    primes = (n for n in count(max(size + 1, 2)) if _is_prime(n))
+    steps = [size + step * (rank + 1) for step in _STEPS]
+    yield from (s for s in [next(islice(primes, rank, None)), *steps, 2 * size] if all(d.has(s) for d in group))
+
+
+def _smaller(group: Sequence[Dimension], rank: int) -> Iterator[int]:
+    size = group[0].example
+    primes = [n for n in range(2, max(size, 2)) if _is_prime(n) and n > size // 3][::-1]
+    steps = [size - step * (rank + 1) for step in _STEPS]
+    options = [*primes[rank : rank + 1], *steps, size // 2]
+    yield from (s for s in options if 0 < s < size and all(d.has(s) for d in group))
+
+
+def _together(
+    groups: Sequence[Sequence[Dimension]], options: Sequence[Sequence[int]], example: Mapping[str, int]
+) -> Comparison:  # fmt: skip
+    """Returns sizes for all groups: the first option of each, the second, … A group without options keeps its size."""
+    if not any(options):
+        return Comparison(())
+    chosen = []
+    for i in range(max(map(len, options))):
+        sizes = dict(example)
+        for group, of_group in zip(groups, options, strict=True):
+            if of_group:
+                sizes = _with(sizes, group, of_group[min(i, len(of_group) - 1)])
+        chosen.append(sizes)
+    return comparison(chosen)
+
+
+def _with(sizes: Mapping[str, int], group: Iterable[Dimension], size: int) -> Sizes:
+    return {**sizes, **{d.name: size for d in group}}
+
+
+def _is_prime(number: int) -> bool:
+    return number > 1 and all(number % d for d in range(2, math.isqrt(number) + 1))
+
+
+def fits(sizes: Mapping[str, int], dimensions: Mapping[str, Dimension], tensors: Mapping[str, Tensor]) -> bool:
+    """Says whether inputs of these sizes have few enough elements for a comparison."""
+    for name, tensor in tensors.items():
+        shape = shape_at(name, tensor, sizes, dimensions)
+        if math.prod(shape) > max(_MAX_ELEMENTS, 4 * tensor.numel()):
+            return False
+    return True
+
+
+def shape_at(
+    name: str, tensor: Tensor, sizes: Mapping[str, int], dimensions: Mapping[str, Dimension]
+) -> list[int]:  # fmt: skip
+    """Returns the shape of an input at other sizes."""
+    shape = list(tensor.shape)
+    for dimension in dimensions.values():
+        for of, axis in dimension.axes:
+            if of == name:
+                shape[axis] = sizes.get(dimension.name, dimension.example)
+    return shape

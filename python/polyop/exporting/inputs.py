@@ -1,0 +1,116 @@
+"""Inputs of other sizes and values for the comparison of a file with PyTorch, derived from the example's.
+
+They stay in the domain of the example's values, which only its author knows: rows are taken from the example, real
+numbers become smaller and change a little, indices remain indices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from polyop.exporting.dimensions import Dimension, Sizes, shape_at
+
+_ROLES_WITH_IMAGE = ("rois", "rotated_rois", "bezier_rois")  # column 0 is the index of an image
+
+
+def other_inputs(
+    tensors: Mapping[str, Tensor], dimensions: Mapping[str, Dimension], sizes: Sizes, roles: Mapping[str, str],
+    seed: int,
+) -> dict[str, Tensor]:  # fmt: skip
+    """Returns inputs of these sizes. Inputs that share a dimension get the same rows of the example.
+
+    roles: the roles of inputs in the file (core/input_role.h).
+    """
+    generator = torch.Generator().manual_seed(seed)
+    chosen = {name: _rows(d.example, sizes.get(name, d.example), generator) for name, d in dimensions.items()}
+    images = _number_of_images(tensors, dimensions, sizes)
+    return {
+        name: _values(
+            _gathered(name, tensor.detach(), dimensions, chosen), tensor, roles.get(name, ""), images, dimensions, sizes,
+            generator,
+        )
+        for name, tensor in tensors.items()
+    }  # fmt: skip
+
+
+def _rows(example: int, size: int, generator: torch.Generator) -> Tensor:
+    """Returns the rows of the example to take: in its order, from a random one on, again from the first after the last."""
+    if example == 0:
+        return torch.zeros(size, dtype=torch.int64)
+    start = int(torch.randint(example, (), generator=generator))
+    return (torch.arange(size) + start) % example
+
+
+def _gathered(
+    name: str, tensor: Tensor, dimensions: Mapping[str, Dimension], chosen: Mapping[str, Tensor]
+) -> Tensor:  # fmt: skip
+    for dimension in dimensions.values():
+        for of, axis in dimension.axes:
+            if of == name:
+                if tensor.shape[axis] == 0:
+                    shape = list(tensor.shape)
+                    shape[axis] = len(chosen[dimension.name])
+                    tensor = tensor.new_zeros(shape)
+                else:
+                    tensor = tensor.index_select(axis, chosen[dimension.name].to(tensor.device))
+    return tensor
+
+
+def _values(
+    rows: Tensor, example: Tensor, role: str, images: int | None, dimensions: Mapping[str, Dimension], sizes: Sizes,
+    generator: torch.Generator,
+) -> Tensor:  # fmt: skip
+    if rows.numel() == 0 or rows.dtype == torch.bool:
+        return rows.clone()
+    if rows.is_floating_point() or rows.is_complex():
+        return _numbers(rows, role, images, generator)
+    if role == "batch_index" and images:
+        return rows % images
+    return _lengths(rows, example, dimensions, sizes)
+
+
+def _numbers(rows: Tensor, role: str, images: int | None, generator: torch.Generator) -> Tensor:
+    """Multiplies by one number below 1 and by others near 1: boxes remain boxes, probabilities are at most 1, and no two
+    rows are equal, whose order would be undefined. Whole numbers, such as masks, stay."""
+    if not rows.is_complex() and bool((rows == rows.round())[rows.isfinite()].all()) and bool((rows != 0).any()):
+        changed = rows.clone()
+        if not _is_flag(rows):
+            changed = changed * (1 + _noise(rows, generator))
+    else:
+        factor = 0.5 + 0.4 * float(torch.rand((), generator=generator))
+        changed = rows * (factor * (1 + _noise(rows, generator)))
+    if role in _ROLES_WITH_IMAGE and rows.dim() == 2:
+        index = rows[:, 0] if not images else rows[:, 0] % images
+        changed[:, 0] = index
+    return changed.to(rows.dtype)
+
+
+def _is_flag(rows: Tensor) -> bool:
+    """Says whether the tensor has at most three values, as masks of 0, 1 and -infinity do."""
+    return rows.unique().numel() <= 3
+
+
+def _noise(rows: Tensor, generator: torch.Generator) -> Tensor:
+    noise = 0.01 * (2 * torch.rand(rows.shape, generator=generator) - 1)
+    return noise.to(rows.device, rows.real.dtype if rows.is_complex() else rows.dtype)
+
+
+def _lengths(rows: Tensor, example: Tensor, dimensions: Mapping[str, Dimension], sizes: Sizes) -> Tensor:
+    """Scales integers whose maximum is the size of a dynamic dimension, such as lengths of sequences."""
+    largest = int(example.max())
+    for name, dimension in dimensions.items():
+        size = sizes.get(name, dimension.example)
+        if largest == dimension.example != size and largest > 1:
+            return torch.div(rows * size + largest - 1, largest, rounding_mode="floor").to(rows.dtype)
+    return rows.clone()
+
+
+def _number_of_images(
+    tensors: Mapping[str, Tensor], dimensions: Mapping[str, Dimension], sizes: Sizes
+) -> int | None:  # fmt: skip
+    """Returns the smallest batch of images or feature maps. None if there are none."""
+    batches = [shape_at(n, t, sizes, dimensions)[0] for n, t in tensors.items() if t.dim() >= 4]
+    return min(batches, default=None)

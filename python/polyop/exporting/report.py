@@ -1,0 +1,88 @@
+"""What polyop.export returns and raises."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich import box
+from rich.markup import escape
+from rich.table import Table
+
+from polyop.errors import PolyopError
+
+
+class ExportError(PolyopError, RuntimeError):
+    """No exporter could write the model, or the file's outputs differ from PyTorch's."""
+
+
+@dataclass
+class OutputReport:
+    """How ONNX Runtime's result for one output compares with PyTorch's."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    scale: float  # the largest finite magnitude of PyTorch's result
+    largest_difference: float  # absolute; NaN equals NaN
+    agrees: bool
+    why: str = ""  # the element that differs most, or the shapes and types; empty if the output agrees
+
+
+@dataclass
+class Exported:
+    """Describes an exported file and how its outputs compare with PyTorch's."""
+
+    path: Path
+    exporter: str
+    opsets: dict[str, int]
+    nodes: Counter[str]  # "domain::Type" of custom nodes, "Type" of standard ones
+    outputs: list[OutputReport]  # of the example
+    translated: Counter[str] = field(default_factory=Counter)  # calls of PyTorch's operators that polyop translated
+    assumes_sizes: bool = False  # the file may be wrong if a size that depends on values of tensors is 0 or 1
+    warnings: list[str] = field(default_factory=list)  # what the TorchScript exporter wrote as the example has it
+    fallback: str = ""  # why the dynamo exporter could not write the model, if "auto" chose the other one
+    compared: list[dict[str, int]] = field(default_factory=list)
+    """The sizes of the dynamic dimensions in further comparisons, each with other data; the sizes of the example, too."""
+    refused: list[str] = field(default_factory=list)  # sizes at which PyTorch cannot run the model, and its error
+
+    def summary(self) -> str:
+        custom = ", ".join(f"{name} x{n}" for name, n in sorted(self.nodes.items()) if "::" in name) or "none"
+        count = sum(self.nodes.values())
+        nodes = "1 node" if count == 1 else f"{count} nodes"
+        text = f"{self.path.name}: {nodes} by the {self.exporter} exporter; custom: {custom}"
+        if self.translated:
+            text += "; translated: " + ", ".join(f"{name} x{n}" for name, n in sorted(self.translated.items()))
+        if self.assumes_sizes:
+            text += "; assumed: sizes that depend on values of tensors are 2 or more"
+        if self.fallback:
+            text += f"\nthe dynamo exporter cannot write the model: {self.fallback}"
+        for warning in self.warnings:
+            text += f"\nas the example has it: {warning}"
+        return text
+
+    def comparisons(self) -> str:
+        """Returns lines that say at which sizes, in addition to the example's, the file agrees with PyTorch."""
+        sizes = "; ".join(described(run) for run in self.compared if run)
+        lines = [f"also equal with other data{' and sizes: ' + sizes if sizes else ''}"] if self.compared else []
+        return "\n".join([*lines, *(f"not compared: {text}" for text in self.refused)])
+
+    def table(self) -> Table:
+        table = Table("output", "type", "shape", "largest difference", "agrees", box=box.SIMPLE)
+        for o in self.outputs:
+            shape = " x ".join(map(str, o.shape)) or "scalar"
+            agrees = "yes" if o.agrees else "[red]no[/red]"
+            table.add_row(escape(o.name), o.dtype, shape, f"{o.largest_difference:.3g}", agrees)
+        return table
+
+
+def described(sizes: Mapping[str, int]) -> str:
+    """Returns sizes as a text, such as "height 37, width 41"."""
+    return ", ".join(f"{name} {size}" for name, size in sizes.items())
+
+
+def listed(lines: Sequence[str], limit: int = 4) -> list[str]:
+    """Returns the first lines, and how many follow."""
+    return [*lines[:limit], *([f"… {len(lines) - limit} more"] if len(lines) > limit else [])]

@@ -1,0 +1,204 @@
+"""Writes a model with PyTorch's exporters."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import onnx
+import torch
+from torch import Tensor
+
+from polyop._aten.advice import advise, advise_on_capture, advise_on_sizes
+from polyop._aten.patches import missing
+from polyop._torch.export_record import Record, recording
+from polyop._torch.node_domain import node_domain
+from polyop.exporting.report import ExportError
+
+EXPORTERS = ("dynamo", "torchscript")
+_MAX_TEXT = 500
+_EXPORTER_KEY, _FIXED_KEY = "polyop.exporter", "polyop.as_the_example_has_it"
+
+
+@dataclass
+class Request:
+    """What to export, and how."""
+
+    model: torch.nn.Module
+    inputs: tuple[Tensor | None, ...]
+    input_names: Sequence[str]
+    output_names: Sequence[str] | None
+    dynamic: Mapping[str, Mapping[int, Any]] | None
+    domain: str
+    opset_version: int | None
+
+
+@dataclass
+class Written:
+    """How a file was written.
+
+    warnings: what the TorchScript exporter wrote as the example has it.
+    refused: why the dynamo exporter could not write the model, if it was tried before.
+    """
+
+    exporter: str
+    record: Record = field(default_factory=Record)
+    warnings: list[str] = field(default_factory=list)
+    refused: str = ""
+
+
+def write(request: Request, path: Path, exporter: str) -> Written:
+    """Writes a file with an exporter, or with the first that can write the model if it is "auto".
+
+    Raises ExportError if none can, and where "auto" would write a file by the TorchScript exporter that has the
+    example's path of a program.
+    """
+    if exporter == "torchscript":
+        written = _by_torchscript_or_raise(request, path, [])
+        _note_choice(path, written.warnings)
+        return written
+    with node_domain(request.domain), recording() as record, _quietly():
+        try:
+            _by_dynamo(request, path)
+            return Written("dynamo", record)
+        except Exception as error:  # exporters raise errors of any type
+            failure = error
+            lines = [line for name, stack in record.unknown.items() for line in advise(name, stack)]
+            advice = lines or list(advise_on_capture(error)) or list(advise_on_sizes(record.guards))
+    reasons = [f"dynamo: {_text(failure)}", *advice, *missing()]
+    if exporter == "dynamo":
+        raise _failed(reasons) from failure
+    try:
+        written = _by_torchscript_or_raise(request, path, reasons)
+    except ExportError as error:
+        raise error from failure
+    if written.warnings:
+        fixed = [f"the TorchScript exporter would write as the example has it: {w}" for w in written.warnings]
+        raise _failed([*reasons, *fixed, _CHOICE]) from failure
+    written.refused = "\n".join(advice) or _text(failure)
+    return written
+
+
+_CHOICE = (
+    'exporter="torchscript" writes the file all the same: it is right only for inputs that take the path of the example'
+)
+
+
+def choice_after(refused: str, error: ExportError) -> ExportError:
+    """Returns the error for a file of "auto" by the TorchScript exporter that differs from PyTorch."""
+    return _failed([f"dynamo: {refused}", f"torchscript: {error}", _CHOICE])
+
+
+def _failed(reasons: Sequence[str]) -> ExportError:
+    lines = "\n".join(reasons).splitlines()
+    return ExportError("\n  ".join(["the model could not be exported:", *lines]))
+
+
+def _text(error: BaseException) -> str:
+    """Returns the first lines of the error that caused this one, which says how PyTorch's exporter was called."""
+    while (cause := error.__cause__) is not None:
+        error = cause
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {' '.join(lines[:2])[:_MAX_TEXT]}"
+
+
+def _by_dynamo(request: Request, path: Path) -> None:
+    shapes = None
+    if request.dynamic:
+        left = iter(request.input_names)
+        axes = (request.dynamic.get(next(left), {}) if t is not None else None for t in request.inputs)
+        shapes = tuple(dict(of) if of is not None else None for of in axes)
+    result = torch.onnx.export(
+        request.model, request.inputs, dynamo=True, dynamic_shapes=shapes, verbose=False,
+        input_names=request.input_names, output_names=request.output_names, opset_version=request.opset_version,
+    )  # fmt: skip
+    assert result is not None  # without a path it returns the program
+    _require_opset(result.model, request.opset_version)
+    _separate_names(result.model.graph)
+    result.save(path)
+
+
+def _require_opset(model: Any, requested: int | None) -> None:
+    """Raises ValueError if the file has an operator that the requested opset lacks, or another opset: PyTorch's exporter
+    leaves what it cannot convert as it is."""
+    if requested is None:
+        return
+    used = {node.op_type for node in model.graph.all_nodes() if node.domain in ("", "ai.onnx")}
+    oldest: dict[str, int] = {}
+    for schema in onnx.defs.get_all_schemas_with_history():
+        if schema.domain == "" and schema.name in used:
+            oldest[schema.name] = min(schema.since_version, oldest.get(schema.name, schema.since_version))
+    name = max(oldest, key=lambda op_type: oldest[op_type], default="")
+    if name and oldest[name] > requested:
+        raise ValueError(f"opset_version: expected at least {oldest[name]}, which {name} needs, got {requested}")
+    if (written := model.opset_imports.get("", requested)) != requested:
+        raise ValueError(f"opset_version: expected {written}, which the exporter cannot convert, got {requested}")
+
+
+def _separate_names(graph: Any) -> None:
+    """Gives outputs that the exporter named after an input, because the program returns it unchanged, other names."""
+    taken = {value.name for value in (*graph.inputs, *graph.initializers.values())}
+    taken |= {value.name for node in graph for value in node.outputs if not value.is_graph_output()}
+    for value in graph.outputs:
+        name, number = value.name, 0
+        while value.name in taken:
+            number += 1
+            value.name = f"{name}_out" if number == 1 else f"{name}_out_{number}"
+        taken.add(value.name)
+
+
+def _by_torchscript_or_raise(request: Request, path: Path, reasons: Sequence[str]) -> Written:
+    try:
+        with node_domain(request.domain), _quietly() as found:
+            torch.onnx.export(
+                request.model, request.inputs, str(path), dynamo=False, dynamic_axes=_axes(request.dynamic),
+                input_names=request.input_names, output_names=request.output_names,
+                opset_version=request.opset_version,
+            )  # fmt: skip
+    except Exception as error:  # exporters raise errors of any type
+        raise _failed([*reasons, f"torchscript: {_text(error)}"]) from error
+    fixed = [w for w in found if issubclass(w.category, torch.jit.TracerWarning)]
+    return Written("torchscript", warnings=list(dict.fromkeys(_described(w) for w in fixed)))
+
+
+def _axes(dynamic: Mapping[str, Mapping[int, Any]] | None) -> dict[str, dict[int, str]] | None:
+    """Returns the dynamic dimensions as the TorchScript exporter expects them: with names alone."""
+    if dynamic is None:
+        return None
+    named: dict[str, dict[int, str]] = {}
+    for tensor, axes in dynamic.items():
+        for axis, stated in axes.items():
+            if stated is not None and not isinstance(stated, int):
+                name = stated if isinstance(stated, str) else getattr(stated, "__name__", f"{tensor}_{axis}")
+                named.setdefault(tensor, {})[axis] = name
+    return named
+
+
+def _described(warning: warnings.WarningMessage) -> str:
+    return f"{warning.filename}:{warning.lineno}: {str(warning.message).split('. ')[0]}"
+
+
+def _note_choice(path: Path, fixed: Sequence[str]) -> None:
+    """Records in the file that its user chose the exporter that writes the example's path of a program."""
+    model = onnx.load(path, load_external_data=False)
+    onnx.helper.set_model_props(model, {_EXPORTER_KEY: "torchscript", _FIXED_KEY: "\n".join(fixed)})
+    onnx.save(model, path)
+
+
+@contextmanager
+def _quietly() -> Iterator[list[warnings.WarningMessage]]:
+    """Silences the exporters, which warn about future changes and missing libraries. Yields the warnings."""
+    logger = logging.getLogger("torch.onnx")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            yield found
+    finally:
+        logger.setLevel(before)

@@ -1,0 +1,275 @@
+"""polyop.export at other sizes and data than the example's: what it refuses, what it compares, and what it says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import onnx
+import onnxruntime as ort
+import pytest
+import torch
+from torch import Tensor
+
+import polyop
+from polyop._aten.guards import Guard
+from polyop.exporting.dimensions import Assumptions, given_comparisons, read_dimensions, standard_comparisons
+from polyop.exporting.inputs import other_inputs
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+class Net(torch.nn.Module):
+    """A module of one function."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Tensor) -> Any:
+        return self.function(x)
+
+
+def line_of(function: Callable[..., Any], offset: int) -> str:
+    return f"{__file__}:{function.__code__.co_firstlineno + offset}"
+
+
+def branch_on_values(x: Tensor) -> Tensor:
+    return x * 2 if x.sum() > 0 else -x
+
+
+def branch_on_size(x: Tensor) -> Tensor:
+    if x.shape[-1] % 4:
+        x = torch.nn.functional.pad(x, (0, 4 - x.shape[-1] % 4))
+    return torch.nn.functional.avg_pool1d(x, 4)
+
+
+def size_as_python_number(x: Tensor) -> Tensor:
+    n = int(math.ceil(x.shape[-1] / 4))  # noqa: RUF046
+    return torch.nn.functional.pad(x, (0, n * 4 - x.shape[-1])).reshape(1, n, 4).sum(-1)
+
+
+def loop_over_size(x: Tensor) -> Tensor:
+    state, states = torch.zeros_like(x[:, 0]), []
+    for t in range(x.shape[1]):
+        state = 0.5 * state + x[:, t]
+        states.append(state)
+    return torch.stack(states, 1)
+
+
+def far_branch(x: Tensor) -> Tensor:
+    return x * 2 if x.shape[0] > 300 else x + 1
+
+
+def multiples_of_four(x: Tensor) -> Tensor:
+    return x.reshape(x.shape[0] // 4, 4).sum(1) + x[::4]
+
+
+def export(function: Callable[..., Any], x: Tensor, path: Path, **given: Any) -> polyop.Exported:
+    return polyop.export(Net(function), x, path, verbose=False, **given)
+
+
+# ---- refused -------------------------------------------------------------------------------------------------------
+
+
+def test_auto_writes_no_branch_of_the_example(tmp_path: Path) -> None:
+    """TorchScript's file has one branch, and agrees for the example."""
+    with pytest.raises(polyop.ExportError) as error:
+        export(branch_on_values, torch.ones(4), tmp_path / "a.onnx")
+    text = str(error.value)
+    assert f"depends on values of a tensor, at {line_of(branch_on_values, 1)}" in text
+    assert f"as the example has it: {line_of(branch_on_values, 1)}: Converting a tensor to a Python boolean" in text
+    assert 'exporter="torchscript" writes the file all the same' in text
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_auto_writes_no_loop_of_the_example(tmp_path: Path) -> None:
+    with pytest.raises(polyop.ExportError) as error:
+        export(loop_over_size, torch.rand(1, 4, 3), tmp_path / "a.onnx", dynamic={"x": {1: "time"}})
+    text = str(error.value)
+    assert f"needs dimension 1 of 'x' to be 4, the example's, at {line_of(loop_over_size, 2)}" in text
+    assert "differs from PyTorch at time " in text  # the TorchScript exporter does not warn of loops
+
+
+@pytest.mark.parametrize(
+    ("function", "shape", "condition", "at", "advice"),
+    [
+        (branch_on_size, (1, 1, 16), "(time % 4) == 0", 1, "without a branch"),
+        (size_as_python_number, (1, 16), "math.ceil(time / 4) == 4", 1, "(n + k - 1) // k"),
+        (far_branch, (6,), "time <= 300", 1, "torch.cond"),
+    ],
+    ids=["branch", "number", "far"],
+)
+def test_a_file_of_the_example_size_alone_is_refused(
+    function: Callable[..., Any], shape: Sequence[int], condition: str, at: int, advice: str, tmp_path: Path
+) -> None:
+    axis = len(shape) - 1
+    with pytest.raises(polyop.ExportError) as error:
+        export(function, torch.rand(shape), tmp_path / "a.onnx", dynamic={"x": {axis: "time"}})
+    text = str(error.value)
+    assert "a.onnx differs from PyTorch at time " in text
+    assert f"(the example has time {shape[-1]})" in text
+    assert f"{condition}, at {line_of(function, at)}" in text
+    assert advice in text
+    assert "sizes={…} chooses other sizes, and check=False" in text
+    assert list(tmp_path.iterdir()) == []
+    export(function, torch.rand(shape), tmp_path / "a.onnx", dynamic={"x": {axis: "time"}}, check=False)
+
+
+def test_a_dimension_without_another_size_is_refused(tmp_path: Path) -> None:
+    weight = torch.rand(6, 2)
+    with pytest.raises(
+        polyop.ExportError, match=r"(?s)'n' could be compared at no other size than the example's 6"
+    ) as e:
+        export(lambda x: (x @ weight) if x.shape[1] == 6 else x.no_such_attribute, torch.rand(2, 6), tmp_path / "a.onnx",
+               dynamic={"x": {1: "n"}}, exporter="torchscript")  # fmt: skip
+    assert "tried n 7: PyTorch: AttributeError" in str(e.value)
+
+
+def test_wrong_arguments(tmp_path: Path) -> None:
+    x, path = torch.rand(2, 3), tmp_path / "a.onnx"
+    with pytest.raises(ValueError, match=r"dynamic: 'x': expected an axis in \[0, 2\), got 2"):
+        export(torch.relu, x, path, dynamic={"x": {2: "n"}})
+    with pytest.raises(ValueError, match=r"dynamic: 'n': expected one size, got 'x'\[1\] of 3 and 'x'\[0\] of 2"):
+        export(torch.relu, x, path, dynamic={"x": {0: "n", 1: "n"}})
+    with pytest.raises(ValueError, match=r"sizes: expected names of dynamic dimensions \(n\), got m"):
+        export(torch.relu, x, path, dynamic={"x": {0: "n"}}, sizes={"m": [3]})
+    with pytest.raises(ValueError, match="sizes: 'n': expected sizes of 0 or more, got -1"):
+        export(torch.relu, x, path, dynamic={"x": {0: "n"}}, sizes={"n": [-1]})
+
+
+# ---- written -------------------------------------------------------------------------------------------------------
+
+
+def test_the_choice_of_torchscript_is_recorded(tmp_path: Path) -> None:
+    path = tmp_path / "a.onnx"
+    report = export(branch_on_values, torch.ones(4), path, exporter="torchscript")
+    noted = {p.key: p.value for p in onnx.load(path).metadata_props}
+    assert noted["polyop.exporter"] == "torchscript"
+    assert noted["polyop.as_the_example_has_it"].startswith(f"{line_of(branch_on_values, 1)}: Converting a tensor")
+    assert "as the example has it: " in report.summary()
+
+
+def test_auto_falls_back_to_torchscript_where_the_file_is_right(tmp_path: Path) -> None:
+    """The dynamo exporter does not take a function of torch.jit; TorchScript's writes its branch as an If."""
+
+    @torch.jit.script
+    def branch(x: Tensor) -> Tensor:
+        if bool(x.sum() > 0):
+            return x * 2
+        return -x
+
+    report = export(branch, torch.ones(3, 4), tmp_path / "a.onnx", dynamic={"x": {0: "n"}})
+    if report.exporter == "torchscript":
+        assert "the dynamo exporter cannot write the model: " in report.summary()
+    session = ort.InferenceSession(str(tmp_path / "a.onnx"))
+    for sign in (1, -1):
+        x = torch.full((2, 4), float(sign))
+        assert torch.equal(torch.from_numpy(session.run(None, {session.get_inputs()[0].name: x.numpy()})[0]), branch(x))
+
+
+def test_sizes_that_pytorch_refuses_are_not_compared(tmp_path: Path) -> None:
+    report = export(multiples_of_four, torch.rand(16), tmp_path / "a.onnx", dynamic={"x": {0: "n"}})
+    assert {"n": 24} in report.compared or {"n": 18} not in report.compared
+    assert all(sizes.get("n", 16) % 4 == 0 for sizes in report.compared)
+    assert any(sizes.get("n", 16) != 16 for sizes in report.compared)
+    assert "also equal with other data and sizes: n " in report.comparisons()
+
+
+def test_bounds_of_dim_and_given_sizes_are_compared(tmp_path: Path) -> None:
+    x = torch.rand(4, 3)
+    report = export(torch.relu, x, tmp_path / "a.onnx", dynamic={"x": {0: torch.export.Dim("n", min=3, max=50)}})
+    sizes = {run["n"] for run in report.compared if "n" in run}
+    assert {3, 50} <= sizes
+    assert min(sizes) == 3
+    assert max(sizes) == 50
+    report = export(torch.relu, x, tmp_path / "a.onnx", dynamic={"x": {0: "n"}}, sizes={"n": [0, 9]})
+    assert report.compared == [{}, {"n": 0}, {"n": 9}]
+
+
+def test_inputs_that_are_returned_get_names(tmp_path: Path) -> None:
+    def both(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return x * 2, x, x
+
+    report = export(both, torch.rand(2, 3), tmp_path / "a.onnx", exporter="dynamo", input_names=["x"])
+    assert len({o.name for o in report.outputs} | {"x"}) == 4
+
+
+def test_differences_are_relative_to_the_scale(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.ReLU(), torch.nn.Linear(256, 1024))
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(1000)
+    report = polyop.export(model, torch.randn(16, 64), tmp_path / "a.onnx", verbose=False)
+    assert report.outputs[0].scale > 1e5
+    with pytest.raises(polyop.ExportError, match=r"\(scale \d.*\): differs by .*; tolerance: rtol = 0 .*, atol = 0"):
+        polyop.export(model, torch.randn(16, 64), tmp_path / "a.onnx", verbose=False, rtol=0, atol=0)
+
+
+def test_buffers_return_to_their_values_after_one_call(tmp_path: Path) -> None:
+    class Counts(torch.nn.Module):
+        calls: Tensor
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("calls", torch.zeros(1))
+
+        def forward(self, x: Tensor) -> Tensor:
+            self.calls += 1
+            return x + self.calls
+
+    model = Counts()
+    polyop.export(model, torch.rand(3, 2), tmp_path / "a.onnx", dynamic={"x": {0: "n"}}, verbose=False)
+    assert model.calls.item() == 1
+
+
+# ---- sizes and inputs ----------------------------------------------------------------------------------------------
+
+
+def test_dimensions_of_one_size_get_different_ones() -> None:
+    image = torch.rand(1, 3, 32, 32)
+    dimensions = read_dimensions({"x": {0: "n", 2: "h", 3: "w"}}, {"x": image})
+    first = [dict(c.options[0]) for c in standard_comparisons(dimensions, [])]
+    assert first[0] == {"n": 2, "h": 41, "w": 43}
+    assert {"n": 1, "h": 37, "w": 32} in [{**s, "h": 37} for s in first]
+    assert all(len({s["h"], s["w"]}) == 2 for s in first if s["h"] != 32)
+    coupled = [dict(c.options[0]) for c in standard_comparisons(dimensions, [("h", "w")])]
+    assert all(s["h"] == s["w"] for s in coupled)
+
+
+def test_guards_choose_sizes_that_break_them() -> None:
+    dimensions = read_dimensions({"x": {0: "n"}}, {"x": torch.rand(8)})
+    guards = [Guard("L['x'].size()[0] <= 300", "model.py:7"), Guard("(L['x'].size()[0] % 2) == 0", "")]
+    assumptions = Assumptions(guards, dimensions, {"x": "x"})
+    chosen = [dict(c.options[0])["n"] for c in assumptions.not_tested(dimensions, [{"n": 8}, {"n": 11}])]
+    assert chosen == [512]
+    assert assumptions.broken({"n": 513}) == ["n <= 300, at model.py:7", "(n % 2) == 0"]
+
+
+def test_given_sizes_run_together() -> None:
+    dimensions = read_dimensions({"x": {0: "n", 1: "m"}}, {"x": torch.rand(2, 3)})
+    runs = [dict(c.options[0]) for c in given_comparisons(dimensions, {"n": [4, 5], "m": [6]})]
+    assert runs == [{"n": 4, "m": 6}, {"n": 5, "m": 6}]
+
+
+def test_other_inputs_stay_in_the_domain_of_the_example() -> None:
+    lengths = torch.tensor([5, 3, 1])
+    boxes = torch.tensor([[0.0, 1, 1, 9, 9], [1, 2, 2, 8, 5.5], [0, 0, 3, 3, 4]])
+    mask = torch.tensor([[1.0, 0, 0, 0, 0], [1, 1, 0, 0, 0], [1, 1, 1, 1, 1]])
+    images = torch.rand(2, 3, 4, 4)
+    tensors = {"lengths": lengths, "boxes": boxes, "mask": mask, "images": images}
+    dynamic = {"lengths": {0: "n"}, "boxes": {0: "n"}, "mask": {0: "n", 1: "time"}, "images": {0: "batch"}}
+    dimensions = read_dimensions(dynamic, tensors)
+    got = other_inputs(tensors, dimensions, {"n": 7, "time": 8, "batch": 1}, {"boxes": "rois"}, 3)
+    assert {name: list(t.shape) for name, t in got.items()} == {
+        "lengths": [7], "boxes": [7, 5], "mask": [7, 8], "images": [1, 3, 4, 4],
+    }  # fmt: skip
+    assert int(got["lengths"].max()) == 8
+    assert got["boxes"][:, 0].tolist() == [0.0] * 7  # one image
+    assert bool((got["boxes"][:, 1:3] < got["boxes"][:, 3:]).all())
+    assert set(got["mask"].unique().tolist()) <= {0.0, 1.0}
+    assert float(got["images"].max()) <= 1
+    assert not torch.equal(got["images"][0], images[0])
