@@ -30,7 +30,10 @@ def test_a_script_finds_missing_packages(tmp_path: Path) -> None:
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.stdout.strip() == "['--option', '1'] [1] polyop.compat.ms_deform_attn", done.stderr
-    assert "polyop replaces: torch_scatter, torch_cluster, pyg_lib, torch_sparse, MultiScaleDeformableAttention" in done.stderr
+    assert (
+        "polyop replaces: torch_scatter, torch_cluster, pyg_lib, torch_sparse, MultiScaleDeformableAttention"
+        in done.stderr
+    )
     missing = subprocess.run(
         [sys.executable, "-m", "polyop.compat", "none.py"], capture_output=True, text=True, check=False
     )

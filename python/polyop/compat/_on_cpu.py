@@ -1,5 +1,5 @@
-"""Lets Python code that allocates by `torch.cuda.FloatTensor` and `.cuda()` run on the CPU: that of OpenPCDet, PointRCNN
-and Point Transformer."""
+"""Lets Python code that allocates by `torch.cuda.FloatTensor` and `.cuda()` run on the CPU: that of OpenPCDet,
+PointRCNN and Point Transformer."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""`pointops_cuda`, the compiled part of Point Transformer's pointops, also on the CPU: functions write into outputs that
-the caller allocates. The arguments that repeat extents of tensors have no effect."""
+"""`pointops_cuda`, the compiled part of Point Transformer's pointops, also on the CPU: functions write into outputs
+that the caller allocates. The arguments that repeat extents of tensors have no effect."""
 
 from __future__ import annotations
 

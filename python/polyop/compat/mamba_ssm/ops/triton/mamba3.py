@@ -1,4 +1,4 @@
-"""Functions of Mamba 3, which need Triton. They are here so that mamba_ssm 2.3, which imports them, loads without it."""
+"""Functions of Mamba 3, which need Triton. They exist so that mamba_ssm 2.3, which imports them, loads without it."""
 
 from __future__ import annotations
 
