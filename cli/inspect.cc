@@ -180,7 +180,7 @@ struct Verdict {
 // Returns the next step after a failure to create a session.
 std::string SessionHint(const Failure& failure, const std::map<std::string, Needed>& needed) {
   if (failure.code() == kNotProvided) {
-    // NVIDIA's libspconv reads files of its own, whose nodes lack what ONNX Runtime or polyop would need.
+    // NVIDIA's libspconv reads files in another format, whose nodes lack what ONNX Runtime or polyop would need.
     if (std::string_view(failure.what()).find("SparseConvolution") != std::string_view::npos) {
       return "SparseConvolution is a node for NVIDIA's libspconv alone: export the PyTorch model with polyop in place "
              "of spconv (docs/compat.md), which writes autoware::ImplicitGemm";
