@@ -227,7 +227,7 @@ class CallMaker {
       for (uint32_t i = 0; i < rank; ++i) rest_[n].push_back(Extent());
       if (alike_ && n > 0) rest_[n] = rest_[0];
     }
-    if (alike_) VaryGroups();
+    VaryGroups();
     if (kind_.long_extent) long_ = LongExtent::Of(resolved_);
     for (int n = 0; n < s_.num_names() && long_.input >= 0; ++n) {
       value_[n] = n == long_.name ? kLong + draw_(5) : 1;
@@ -284,8 +284,8 @@ class CallMaker {
     return kind_.huge_extents ? Pick(kHuge, draw_) : Pick(kExtents, draw_);
   }
 
-  // Lets the extents of all groups after the first one be smaller than those of the first one, or one of them 0, as
-  // those of indices and updates may be. The groups are alike before.
+  // Lets the extents of all groups after the first one be smaller than those of the first one in many calls, or one of
+  // them 0, as those of indices and updates may be.
   void VaryGroups() {
     std::vector<Shape*> groups;
     for (int n = 0; n < s_.num_names(); ++n) {
@@ -293,8 +293,13 @@ class CallMaker {
     }
     if (groups.size() < 2 || groups[0]->rank() == 0) return;
     const uint32_t way = draw_(4);
+    if (way == 3) return;
     Shape part = *groups[0];
-    if (way == 0) part[static_cast<int>(draw_(static_cast<uint32_t>(part.rank())))] = 0;
+    if (way == 0) {
+      const int d = static_cast<int>(draw_(static_cast<uint32_t>(part.rank())));
+      part[d] = 0;
+      if (draw_(2) == 0) (*groups[0])[d] = 1;
+    }
     for (int d = 0; way == 1 && d < part.rank(); ++d) {
       part[d] = draw_(static_cast<uint32_t>(std::min(part[d], kMaxElements)) + 1);
     }
