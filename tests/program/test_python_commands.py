@@ -83,9 +83,9 @@ def test_no_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyt
 
 
 def python(path: Path, label: str, has_polyop: bool) -> None:
-    """Writes an executable that prints its label instead of running commands."""
+    """Writes an executable that prints its label and the module instead of running `-c PROGRAM MODULE …`."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f'#!/bin/sh\n[ "$1" = -c ] && exit {0 if has_polyop else 1}\necho {label} "$@"\n')
+    path.write_text(f'#!/bin/sh\n[ $# = 2 ] && exit {0 if has_polyop else 1}\nshift 2\necho {label} "$@"\n')
     path.chmod(0o755)
 
 
@@ -95,7 +95,7 @@ def test_the_environment_of_the_program_comes_first(program: str, tmp_path: Path
     python(here / "python", "here", True)
     python(other / "python3", "other", True)
     (here / "polyop").symlink_to(Path(program).resolve())
-    want = "here -m polyop portable a.onnx -o b.onnx\n"
+    want = "here polyop portable a.onnx -o b.onnx\n"
     words = ["portable", "a.onnx", "-o", "b.onnx"]
     assert run(here / "polyop", *words, cwd=tmp_path, PATH=f"{other}:/usr/bin:/bin").stdout == want
     assert run("here/bin/polyop", *words, cwd=tmp_path, PATH=f"{other}:/usr/bin:/bin").stdout == want
@@ -128,7 +128,7 @@ def test_a_python_without_polyop_is_skipped(program: str, tmp_path: Path) -> Non
     shutil.copy(Path(program).resolve(), here / "polyop")  # a copy is not in the checkout, whose .venv has polyop
     python(here / "python", "here", False)
     python(other / "python3", "other", True)
-    assert run(here / "polyop", "portable", cwd=tmp_path, PATH=str(other)).stdout == "other -m polyop portable\n"
+    assert run(here / "polyop", "portable", cwd=tmp_path, PATH=str(other)).stdout == "other polyop portable\n"
     python(other / "python3", "other", False)
     done = run(here / "polyop", "portable", cwd=tmp_path, PATH=str(other))
     assert done.returncode == ExitCode.NO_RUNTIME
