@@ -124,8 +124,8 @@ def _by_dynamo(request: Request, path: Path) -> None:
 
 
 def _require_opset(model: Any, requested: int | None) -> None:
-    """Raises ValueError if the file has an operator that the requested opset lacks, or another opset: PyTorch's exporter
-    leaves what it cannot convert as it is."""
+    """Raises ValueError if the file has an operator that the requested opset lacks, or another opset: PyTorch's
+    exporter leaves what it cannot convert as it is."""
     if requested is None:
         return
     used = {node.op_type for node in model.graph.all_nodes() if node.domain in ("", "ai.onnx")}

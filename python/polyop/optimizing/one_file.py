@@ -14,8 +14,8 @@ import onnx_ir as ir
 def write(model: ir.Model, path: Path, step: Callable[[int, int], None] = lambda done, steps: None) -> None:
     """Writes the model. Calls `step` after each tensor. Tensors of subgraphs are loaded into memory first.
 
-    Protobuf allows the fields of a message in any order, so the graph's tensors are the last of its fields. Those of the
-    model are in the order of their numbers: OpenVINO takes no file for ONNX that has functions before the graph.
+    Protobuf allows the fields of a message in any order, so the graph's tensors are the last of its fields. Those of
+    the model are in the order of their numbers: OpenVINO takes no file for ONNX that has functions before the graph.
     """
     outside = [v for v in model.graph.initializers.values() if isinstance(v.const_value, ir.ExternalTensor)]
     for graph in model.graphs():
