@@ -13,7 +13,7 @@ import sys
 import warnings
 from collections.abc import Iterable
 
-from polyop.compat.mamba_ssm import modules, ops
+from polyop.compat.mamba_ssm import ops
 from polyop.compat.mamba_ssm.modules.mamba2 import Mamba2
 from polyop.compat.mamba_ssm.modules.mamba_simple import Mamba
 from polyop.compat.mamba_ssm.ops.selective_scan_interface import mamba_inner_fn, selective_scan_fn
@@ -22,7 +22,7 @@ from polyop.compat.mamba_ssm.ops.triton.selective_state_update import selective_
 __version__ = "1.2.2"  # below 2: transformers then does not expect the functions of Mamba 2
 
 __all__ = [
-    "Mamba", "Mamba2", "__version__", "install", "mamba_inner_fn", "modules", "ops", "selective_scan_fn",
+    "Mamba", "Mamba2", "__version__", "install", "mamba_inner_fn", "ops", "selective_scan_fn",
     "selective_state_update",
 ]  # fmt: skip
 

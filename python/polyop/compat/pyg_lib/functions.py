@@ -8,11 +8,14 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from polyop.compat import torch_cluster, torch_scatter
+from polyop.compat.torch_cluster.fps import fps as _fps
+from polyop.compat.torch_cluster.graclus import graclus_cluster as _graclus
+from polyop.compat.torch_cluster.grid import grid_cluster as _grid
 from polyop.compat.torch_cluster.knn import knn_in_clouds
 from polyop.compat.torch_cluster.radius import radius_in_clouds
 from polyop.compat.torch_cluster.sampler import edge_sample
 from polyop.compat.torch_scatter import (
+    composite,
     gather_coo,
     gather_csr,
     scatter,
@@ -33,6 +36,7 @@ from polyop.compat.torch_scatter import (
     segment_sum_coo,
     segment_sum_csr,
 )
+from polyop.compat.torch_scatter.utils import broadcast
 
 __all__ = [
     "edge_sample", "fps", "gather_coo", "gather_csr", "graclus_cluster", "grid_cluster", "grouped_matmul", "index_sort",
@@ -101,12 +105,12 @@ def nearest(x: Tensor, y: Tensor, ptr_x: Tensor | None = None, ptr_y: Tensor | N
 
 def fps(src: Tensor, ptr: Tensor, ratio: float = 0.5, random_start: bool = True) -> Tensor:
     """Indices of points of src [N, F] that are far from each other: a share of the points of each cloud."""
-    return torch_cluster.fps(src, None, ratio, random_start, ptr=_ends("fps", "ptr", ptr, src.size(0)))
+    return _fps(src, None, ratio, random_start, ptr=_ends("fps", "ptr", ptr, src.size(0)))
 
 
 def grid_cluster(pos: Tensor, size: Tensor, start: Tensor | None = None, end: Tensor | None = None) -> Tensor:
     """The number of each point's cell: pos [N, D], size [D] -> [N]."""
-    return torch_cluster.grid_cluster(pos.reshape(pos.size(0), -1), size, start, end)
+    return _grid(pos.reshape(pos.size(0), -1), size, start, end)
 
 
 def _rows(rowptr: Tensor) -> Tensor:
@@ -115,7 +119,7 @@ def _rows(rowptr: Tensor) -> Tensor:
 
 def graclus_cluster(rowptr: Tensor, col: Tensor, weight: Tensor | None = None) -> Tensor:
     """Matches each vertex with one free neighbour at most -> the smaller index of each pair."""
-    return torch_cluster.graclus_cluster(_rows(rowptr), col, weight, rowptr.numel() - 1)
+    return _graclus(_rows(rowptr), col, weight, rowptr.numel() - 1)
 
 
 # ---- products ----------------------------------------------------------------------------------------------------
@@ -208,7 +212,7 @@ def _check_floating(function: str, src: Tensor) -> None:
 
 def _of_elements(groups: Tensor, index: Tensor, src: Tensor, dim: int) -> Tensor:
     """Returns the value of each element's group, in the shape of `src`."""
-    return groups.gather(dim, torch_scatter.utils.broadcast(index, src, dim))
+    return groups.gather(dim, broadcast(index, src, dim))
 
 
 def scatter_std(
@@ -228,7 +232,7 @@ def scatter_log_softmax(
     src: Tensor, index: Tensor, dim: int = -1, dim_size: int | None = None, eps: float = 1e-12
 ) -> Tensor:
     """The logarithm of the softmax of the elements with the same index. `eps` is added to the sums."""
-    return torch_scatter.scatter_log_softmax(src, index, dim, eps, dim_size)
+    return composite.scatter_log_softmax(src, index, dim, eps, dim_size)
 
 
 def scatter_logsumexp(
@@ -238,8 +242,8 @@ def scatter_logsumexp(
     """log(sum(exp(src)) + eps), without overflow; 0 for an index without elements, or what `out` has there."""
     _check_floating("scatter_logsumexp", src)
     if out is None:
-        return torch_scatter.scatter_logsumexp(src, index, dim, None, dim_size, eps)
-    result = torch_scatter.scatter_logsumexp(src, index, dim, None, out.size(dim), eps)
+        return composite.scatter_logsumexp(src, index, dim, None, dim_size, eps)
+    result = composite.scatter_logsumexp(src, index, dim, None, out.size(dim), eps)
     is_there = scatter_sum(src.isfinite().to(src.dtype), index, dim, None, out.size(dim)) > 0
     return out.copy_(torch.where(is_there, result, out))
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from polyop.compat import torch_cluster
 from polyop.compat._ranges import ranges
+from polyop.compat.torch_cluster.rw import random_walk as _random_walk
 
 __all__ = ["hetero_neighbor_sample", "neighbor_sample", "random_walk", "sample_of_types", "subgraph"]
 
@@ -19,7 +19,7 @@ EdgeType = tuple[str, str, str]
 def random_walk(rowptr: Tensor, col: Tensor, seed: Tensor, walk_length: int, p: float = 1.0, q: float = 1.0) -> Tensor:
     """Walks of node2vec from each of `seed` -> vertices [S, walk_length + 1]."""
     rows = torch.arange(rowptr.numel() - 1, dtype=col.dtype, device=col.device).repeat_interleave(rowptr.diff())
-    walks = torch_cluster.random_walk(rows, col, seed, walk_length, p, q, False, rowptr.numel() - 1)
+    walks = _random_walk(rows, col, seed, walk_length, p, q, False, rowptr.numel() - 1)
     assert isinstance(walks, Tensor)
     return walks
 

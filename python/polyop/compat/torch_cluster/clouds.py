@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from polyop import functional  # noqa: F401 (torch.ops.polyop)
+import polyop._torch.load  # noqa: F401 (torch.ops.polyop)
 
 
 def queries_at_once(points: int) -> int:
