@@ -21,7 +21,7 @@ from torch import Tensor
 
 from polyop._onnx.atomic_file import prepare_folder
 from polyop._onnx.files import external_files
-from polyop.exporting.comparing import Comparer, File, Tolerance, compare_outputs, flat
+from polyop.exporting.comparing import Comparer, File, Tolerance, flat
 from polyop.exporting.dimensions import (
     Assumptions,
     Comparison,
@@ -110,11 +110,6 @@ def export(
             before = _buffers(model)
             expected = flat(model(*inputs))
             after = _buffers(model)
-            _restore(before)
-            request = Request(model, inputs, names, output_names, dynamic, domain, opset_version)
-            written = write(request, file, exporter)
-            if portable:
-                _add_functions(file)
 
             def run(other: Mapping[str, Tensor]) -> list[Tensor]:
                 _restore(before)
@@ -122,24 +117,18 @@ def export(
                 return flat(model(*(None if t is None else next(given).clone() for t in inputs)))
 
             try:
-                report, files = _checked(file, path, feeds, expected, Tolerance(rtol, atol), portable, run, written)
-                if check:
-                    guards = Assumptions(written.record.guards, dimensions, _guard_names(model, inputs, names))
-                    comparer = Comparer(
-                        run, feeds, dimensions, guards, _roles(file), Tolerance(rtol, atol), _HINT
-                    )  # fmt: skip
-                    _require_dynamic(files[0], dimensions)
-                    _compare_at_all(comparer, files, chosen)
-                    report.compared, report.refused = comparer.compared, comparer.refused
-            except ExportError as error:
-                if written.refused:
-                    raise choice_after(written.refused, error) from error
-                raise
+                _restore(before)
+                request = Request(model, inputs, names, output_names, dynamic, domain, opset_version)
+                written = write(request, file, exporter, may_fall_back=check)
+                if portable:
+                    _add_functions(file)
+                comparer = Comparer(
+                    run, feeds, dimensions, Assumptions(written.record.guards, dimensions, _guard_names(request)),
+                    _roles(file), Tolerance(rtol, atol), _HINT,
+                )  # fmt: skip
+                report = _compared(file, path, written, expected, comparer, portable, check, chosen)
             finally:
                 _restore(after)
-        if written.refused and not check:
-            reason = ExportError("check=False leaves out the comparisons that show whether the file is right")
-            raise choice_after(written.refused, reason)
         if verbose:
             console = Console()
             console.print(report.summary(), markup=False, highlight=False, soft_wrap=True)
@@ -150,17 +139,34 @@ def export(
     return report
 
 
+def _compared(
+    file: Path, path: Path, written: Written, expected: list[Tensor], comparer: Comparer, portable: bool, check: bool,
+    chosen: Sequence[Comparison] | None,
+) -> Exported:  # fmt: skip
+    """Checks the file and compares it with PyTorch. Raises ExportError."""
+    try:
+        report, files = _checked(file, path, written, expected, comparer, portable)
+        if check:
+            _require_dynamic(files[0], comparer.dimensions)
+            _compare_at_all(comparer, files, chosen)
+            report.compared, report.refused = comparer.compared, comparer.refused
+        return report
+    except ExportError as error:
+        if written.refused:
+            raise choice_after(written.refused, error) from error
+        raise
+
+
 def _compare_at_all(comparer: Comparer, files: Sequence[File], chosen: Sequence[Comparison] | None) -> None:
     """Compares with other data, at the chosen sizes, and otherwise at standard ones and those that break guards."""
-    dimensions = comparer.dimensions
+    dimensions, assumptions = comparer.dimensions, comparer.assumptions
     example = {d.name: d.example for d in dimensions.values()}
-    guards = comparer.assumptions
-    runs = standard_comparisons(dimensions, guards.equal()) if chosen is None else chosen
+    runs = standard_comparisons(dimensions, assumptions.equal()) if chosen is None else chosen
     for each in [comparison([example]), *runs]:
         comparer.compare_at(files, each)
     if chosen is None:
         compared = [{**example, **sizes} for sizes in comparer.compared]
-        for each in guards.not_tested(dimensions, compared):
+        for each in assumptions.not_tested(dimensions, compared):
             comparer.compare_at(files, each)
     comparer.require_all_dimensions()
 
@@ -205,8 +211,7 @@ def _restore(buffers: Sequence[tuple[Tensor, Tensor]]) -> None:
 
 
 def _checked(
-    file: Path, path: Path, feeds: Mapping[str, Tensor], expected: list[Tensor], tolerance: Tolerance, portable: bool,
-    run: Any, written: Written,
+    file: Path, path: Path, written: Written, expected: list[Tensor], comparer: Comparer, portable: bool
 ) -> tuple[Exported, list[File]]:  # fmt: skip
     """Checks and runs the file, and compares its outputs for the example. Raises ExportError."""
     proto = onnx.load(file, load_external_data=False)
@@ -218,15 +223,10 @@ def _checked(
         f"{n.domain}::{n.op_type}" if n.domain not in ("", "ai.onnx") else n.op_type for n in proto.graph.node
     )
     files = [File(file)]
-    outputs = compare_outputs(files[0], feeds, expected, tolerance, run)
-    if wrong := [o for o in outputs if not o.agrees]:
-        raise ExportError(f"{file.name}: outputs differ from PyTorch's: {_differences(wrong, tolerance)}")
+    outputs = comparer.compare_example(files[0], expected, "outputs")
     if portable:
         files.append(File(file, functions_only=True))
-        functions = compare_outputs(files[1], feeds, expected, tolerance, run)
-        if wrong := [o for o in functions if not o.agrees]:
-            text = _differences(wrong, tolerance)
-            raise ExportError(f"{file.name}: the functions' outputs differ from PyTorch's: {text}")
+        comparer.compare_example(files[1], expected, "the functions' outputs")
     opsets = {o.domain: o.version for o in proto.opset_import}
     record = written.record
     report = Exported(
@@ -234,11 +234,6 @@ def _checked(
         written.refused,
     )  # fmt: skip
     return report, files
-
-
-def _differences(wrong: Sequence[OutputReport], tolerance: Tolerance) -> str:
-    parts = [f"'{o.name}' by {o.largest_difference:.3g} (scale {o.scale:.3g}): {o.why}" for o in wrong]
-    return f"{', '.join(parts)}; {tolerance.text()}"
 
 
 def _publish(file: Path, path: Path) -> None:
@@ -264,19 +259,17 @@ def _parameter_names(model: torch.nn.Module, inputs: Sequence[Tensor | None]) ->
     return [names[i] if named else f"input_{i}" for i, tensor in enumerate(inputs) if tensor is not None]
 
 
-def _guard_names(
-    model: torch.nn.Module, inputs: Sequence[Tensor | None], names: Sequence[str]
-) -> dict[str, str]:  # fmt: skip
+def _guard_names(request: Request) -> dict[str, str]:
     """Returns the input of each parameter, as guards write it, such as x or args[0]."""
     found: dict[str, str] = {}
-    left = iter(names)
-    parameters = [p for p in inspect.signature(model.forward).parameters.values() if p.kind != p.KEYWORD_ONLY]
-    for i, tensor in enumerate(inputs):
-        parameter = parameters[min(i, len(parameters) - 1)]
-        at = [p.name for p in parameters].index(parameter.name)
-        written = f"{parameter.name}[{i - at}]" if parameter.kind == parameter.VAR_POSITIONAL else parameter.name
+    left = iter(request.input_names)
+    of_forward = inspect.signature(request.model.forward).parameters.values()
+    parameters = [p for p in of_forward if p.kind != p.KEYWORD_ONLY]
+    for i, tensor in enumerate(request.inputs):
+        at = min(i, len(parameters) - 1)
+        name, several = parameters[at].name, parameters[at].kind == inspect.Parameter.VAR_POSITIONAL
         if tensor is not None:
-            found[written] = next(left)
+            found[f"{name}[{i - at}]" if several else name] = next(left)
     return found
 
 

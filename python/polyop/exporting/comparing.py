@@ -133,7 +133,7 @@ def _with_noise(run: Run, tensors: Mapping[str, Tensor]) -> list[np.ndarray]:
 class Comparer:
     """Compares files with a model at several sizes.
 
-    model: runs the PyTorch model.
+    tensors: the inputs of the example, by name.
     roles: the roles of inputs in the file.
     """
 
@@ -148,6 +148,15 @@ class Comparer:
     def __post_init__(self) -> None:
         self.compared: list[Sizes] = []
         self.refused: list[str] = []
+
+    def compare_example(self, file: File, expected: Sequence[Tensor], what: str) -> list[OutputReport]:
+        """Compares with PyTorch's outputs for the example. Raises ExportError if one differs."""
+        reports = compare_outputs(file, self.tensors, expected, self.tolerance, self.run)
+        if wrong := [r for r in reports if not r.agrees]:
+            parts = (f"'{r.name}' by {r.largest_difference:.3g} (scale {r.scale:.3g}): {r.why}" for r in wrong)
+            text = f"{', '.join(parts)}; {self.tolerance.text()}"
+            raise ExportError(f"{file.name}: {what} differ from PyTorch's: {text}")
+        return reports
 
     def compare_at(self, files: Sequence[File], comparison: Comparison) -> None:
         """Compares at the first of the sizes that PyTorch accepts. Raises ExportError if a file differs or fails."""

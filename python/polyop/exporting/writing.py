@@ -22,6 +22,9 @@ from polyop.exporting.report import ExportError
 
 EXPORTERS = ("dynamo", "torchscript")
 _MAX_TEXT = 500
+_CHOICE = (
+    'exporter="torchscript" writes the file all the same: it is right only for inputs that take the path of the example'
+)
 _EXPORTER_KEY, _FIXED_KEY = "polyop.exporter", "polyop.as_the_example_has_it"
 
 
@@ -52,8 +55,10 @@ class Written:
     refused: str = ""
 
 
-def write(request: Request, path: Path, exporter: str) -> Written:
+def write(request: Request, path: Path, exporter: str, may_fall_back: bool = True) -> Written:
     """Writes a file with an exporter, or with the first that can write the model if it is "auto".
+
+    may_fall_back: "auto" may use the TorchScript exporter, of whose file the caller then shows that it is right.
 
     Raises ExportError if none can, and where "auto" would write a file by the TorchScript exporter that has the
     example's path of a program.
@@ -73,6 +78,10 @@ def write(request: Request, path: Path, exporter: str) -> Written:
     reasons = [f"dynamo: {_text(failure)}", *advice, *missing()]
     if exporter == "dynamo":
         raise _failed(reasons) from failure
+    if not may_fall_back:
+        raise _failed(
+            [*reasons, f"check=False leaves out what shows that another file is right; {_CHOICE}"]
+        ) from failure
     try:
         written = _by_torchscript_or_raise(request, path, reasons)
     except ExportError as error:
@@ -82,11 +91,6 @@ def write(request: Request, path: Path, exporter: str) -> Written:
         raise _failed([*reasons, *fixed, _CHOICE]) from failure
     written.refused = "\n".join(advice) or _text(failure)
     return written
-
-
-_CHOICE = (
-    'exporter="torchscript" writes the file all the same: it is right only for inputs that take the path of the example'
-)
 
 
 def choice_after(refused: str, error: ExportError) -> ExportError:
