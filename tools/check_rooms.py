@@ -43,7 +43,7 @@ PACKAGE = ROOT / "python" / "polyop"
 # private folder keeps to this within functions, too; others may import a later layer there, where a user may lack its
 # packages.
 PYTHON_LAYERS = (
-    {"_extents", "_progress", "_system", "errors"},
+    {"_extents", "_isolation", "_progress", "_system", "errors"},
     {"_libraries"},
     {"__init__", "_calls", "_functions"},
     {"jax", "numpy", "tvm_ffi"},

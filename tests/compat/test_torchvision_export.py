@@ -149,7 +149,7 @@ session = onnxruntime.InferenceSession(sys.argv[1])
 boxes, scores, classes = draw(2000, 1203, 1333)
 for shift in (0, 1e5):  # coordinates of some digits
     (got,) = session.run(None, {"boxes": (boxes + shift).numpy(), "scores": scores.numpy(), "classes": classes.numpy()})
-    expected = Suppress()(boxes + shift, scores, classes)  # torchvision suppresses so many boxes class by class
+    expected = Suppress()(boxes + shift, scores, classes)  # torchvision suppresses a large number of boxes class by class
     assert got.tolist() == expected.tolist(), (len(got), len(expected))
 print(len(got) < 2000)
 """

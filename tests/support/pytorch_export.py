@@ -38,7 +38,7 @@ STATUSES = {
 }
 LIMIT_S = 90.0
 MAX_SAMPLES = 64
-"""The number of samples of an operator that PyTorch's databases are asked for."""
+"""The number of samples of an operator that are taken from PyTorch's databases."""
 TABLE = Path(__file__).parents[1] / "data" / "pytorch_operators.json"
 """The status of each case, as last measured: by name, then by type and shapes, such as "f32 static"."""
 

@@ -168,7 +168,7 @@ def _floats(self: Any, other: Any) -> tuple[Tensor, Tensor, torch.dtype] | None:
 
 @decomposes(
     "aten::remainder.Tensor", "aten::remainder.Scalar", "aten::remainder.Scalar_Tensor", without=WRONG,
-    when="real numbers whose quotient is rounded to the next whole number, or a size that is not constant",
+    when="real numbers whose quotient is rounded to the next integer, or a size that is not constant",
 )  # fmt: skip
 def remainder(self: Any, other: Any) -> Any:
     if isinstance(other, torch.SymInt):  # the exporter takes numbers only
@@ -183,7 +183,7 @@ def remainder(self: Any, other: Any) -> Any:
 
 @decomposes(
     "aten::floor_divide", "aten::floor_divide.Scalar", without=WRONG,
-    when="real numbers whose quotient is rounded to the next whole number",
+    when="real numbers whose quotient is rounded to the next integer",
 )  # fmt: skip
 def floor_divide(self: Tensor, other: Any) -> Any:
     found = _floats(self, other)
@@ -201,7 +201,7 @@ def floor_divide(self: Tensor, other: Any) -> Any:
 
 @decomposes(
     "aten::div.Tensor_mode", "aten::div.Scalar_mode", without=WRONG,
-    when="integers, or real numbers whose quotient is rounded to the next whole number",
+    when="integers, or real numbers whose quotient is rounded to the next integer",
 )  # fmt: skip
 def div(self: Tensor, other: Any, *, rounding_mode: str | None) -> Any:
     """The exporter divides integers in float32."""

@@ -32,23 +32,23 @@ class Guard:
     condition: str
     """Python code in which L['x'].size()[1] is a size of the parameter x."""
     line: str
-    """Where the program asked for it, as file:line; empty if PyTorch's own code did."""
+    """Where the program queried it, as file:line; empty if PyTorch's own code did."""
 
 
 Lines = dict[str, str]
-"""The line of the program that asked for a condition first, by its text: the sizes in equal ones may differ as objects."""
+"""The line of the program that queried a condition first, by the text of the condition."""
 
 
 def noting(lines: Lines) -> AbstractContextManager[None]:
     """In a `with` block, notes the lines that ask for conditions on sizes."""
 
-    def evaluate_expr(evaluate: Callable[..., Any], env: ShapeEnv, asked: Any, *args: Any, **given: Any) -> Any:
+    def evaluate_expr(evaluate: Callable[..., Any], env: ShapeEnv, queried: Any, *args: Any, **given: Any) -> Any:
         before = len(env.guards), len(_deferred(env))
-        result = evaluate(env, asked, *args, **given)
+        result = evaluate(env, queried, *args, **given)
         found = [assumed.expr for assumed in chain(env.guards[before[0] :], _deferred(env)[before[1] :])]
-        if asked.free_symbols and str(asked) not in lines:
-            is_condition = isinstance(asked, Boolean) and not asked.is_Symbol  # sympy takes a symbol for a condition
-            found += [asked, sympy.Not(asked) if is_condition else sympy.Eq(asked, result)]
+        if queried.free_symbols and str(queried) not in lines:
+            is_condition = isinstance(queried, Boolean) and not queried.is_Symbol  # symbols are conditions, too
+            found += [queried, sympy.Not(queried) if is_condition else sympy.Eq(queried, result)]
         if new := [text for text in map(str, found) if text not in lines]:
             lines.update(dict.fromkeys(new, _line_of_program()))
         return result

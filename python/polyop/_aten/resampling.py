@@ -157,7 +157,7 @@ def _is_resized(inputs: Any, outputs: Any, scale: float | None) -> bool:
     if scale is not None and scale == int(scale):
         return True
     if not (isinstance(inputs, int) and isinstance(outputs, int)):
-        # Sizes that the program computes from others have many ratios: those of feature maps are whole numbers.
+        # Sizes that the program computes from others have many ratios: those of feature maps are integers.
         fraction = isinstance(outputs, int) or "ToFloat" in str(outputs.node.expr)
         return scale is None and not fraction
     if scale is not None and floor_scale(inputs, scale) != outputs:
@@ -204,13 +204,13 @@ def _nearest_of(exact: bool) -> tuple[Callable[..., Any], Callable[..., Any]]:
 
 for _prefix, _exact in (("upsample_nearest", False), ("_upsample_nearest_exact", True)):
     _vec, _call = _nearest_of(_exact)
-    _when = "" if _exact else "a scale or ratio of sizes that is no whole number"
+    _when = "" if _exact else "a scale or ratio of sizes that is no integer"
     _without = SLOW if _exact else WRONG
     decomposes(*(f"aten::{_prefix}{n}d.vec" for n in (1, 2, 3)), without=_without, when=_when)(_vec)
     decomposes(*(f"aten::{_prefix}{n}d" for n in (1, 2, 3)), without=_without, when=_when)(_call)
 
 
-# ---- scales whose product with a size is a whole number in only one of float32 and float64 ---------
+# ---- scales whose product with a size is an integer in only one of float32 and float64 ---------
 
 
 def _with_sizes_of_pytorch(target: str) -> Callable[..., Any]:

@@ -12,7 +12,8 @@ __all__ = ["bwd", "fwd"]
 
 
 def _scan(
-    u: Tensor, delta: Tensor, A: Tensor, B: Tensor, C: Tensor, D: Tensor | None, delta_bias: Tensor | None,  # noqa: N803
+    u: Tensor, delta: Tensor, A: Tensor, B: Tensor, C: Tensor, D: Tensor | None,  # noqa: N803
+    delta_bias: Tensor | None,
     delta_softplus: bool, wide: bool,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Returns the output, in f32 if it is wide, and the last state. Channels may share the sizes of steps."""
@@ -28,7 +29,8 @@ def _scan(
 
 
 def fwd(
-    u: Tensor, delta: Tensor, A: Tensor, B: Tensor, C: Tensor, D: Tensor | None, delta_bias: Tensor | None,  # noqa: N803
+    u: Tensor, delta: Tensor, A: Tensor, B: Tensor, C: Tensor, D: Tensor | None,  # noqa: N803
+    delta_bias: Tensor | None,
     delta_softplus: bool, nrows: int = 1, out_float: bool = False,
 ) -> list[Tensor]:  # fmt: skip
     """u [N, dim, L], delta [N, dim or a divisor, L], A [dim, S], B and C [N, groups, S, L] -> the output, of f32 with
@@ -40,7 +42,8 @@ def fwd(
 
 
 def bwd(
-    u: Tensor, delta: Tensor, A: Tensor, B: Tensor, C: Tensor, D: Tensor | None, delta_bias: Tensor | None,  # noqa: N803
+    u: Tensor, delta: Tensor, A: Tensor, B: Tensor, C: Tensor, D: Tensor | None,  # noqa: N803
+    delta_bias: Tensor | None,
     dout: Tensor, x: Tensor | None, delta_softplus: bool, nrows: int = 1,
 ) -> list[Tensor | None]:  # fmt: skip
     """Returns the gradients of u, delta, A, B, C, D and delta_bias."""

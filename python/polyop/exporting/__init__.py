@@ -1,5 +1,5 @@
-"""polyop.export: writes a torch model as a valid ONNX file whose outputs agree with PyTorch's, at the example's sizes and
-at others."""
+"""polyop.export: writes a torch model as a valid ONNX file whose outputs agree with PyTorch's, also at other sizes than
+the example's."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ def export(
         portable: adds functions of standard operators for polyop's nodes, so that the file runs without polyop. They
             are run and compared, too.
         check: compares with other values and at other sizes of the dynamic dimensions, too: larger, smaller, a single
-            row, each dimension alone, the bounds of a Dim, and sizes that break a condition which PyTorch assumed. Sizes
-            that PyTorch refuses are not compared.
+            row, each dimension alone, the bounds of a Dim, and sizes that break a condition which PyTorch assumed.
+            Sizes that PyTorch refuses are not compared.
         sizes: the sizes to compare at instead, by the name of the dimension, such as {"height": [64, 96]}.
         rtol, atol: an element may differ by atol + rtol times its scale, the smallest of the largest magnitudes of the
             slices that contain it; and by as much as PyTorch's own results do for inputs that differ by rounding. By

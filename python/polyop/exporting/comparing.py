@@ -233,7 +233,7 @@ class Comparer:
 def _advice(broken: Sequence[str]) -> str:
     text = " ".join(broken)
     if "math.ceil" in text or "math.floor" in text or "/ " in text:
-        return "whole numbers, such as (n + k - 1) // k, in place of math.ceil(n / k)"
+        return "integers, such as (n + k - 1) // k, in place of math.ceil(n / k)"
     if "%" in text:
         return "a computation without a branch, such as pad(x, (0, -n % k)), or pad the input outside of the model"
     return "torch.cond in place of `if`, or state the sizes that the model is for: torch.export.Dim(name, min=…, max=…)"

@@ -132,7 +132,7 @@ class Assumptions:
     def not_tested(
         self, dimensions: Mapping[str, Dimension], compared: Sequence[Sizes], limit: int = 3
     ) -> Iterator[Comparison]:  # fmt: skip
-        """Yields sizes that break the conditions which all sizes of `compared` fulfil, and sizes yielded so far, too."""
+        """Yields sizes that break the conditions which the sizes of `compared`, and those yielded before, fulfil."""
         example = {d.name: d.example for d in dimensions.values()}
         done = [*compared]
         for condition, _, used in self._all:

@@ -37,7 +37,7 @@ def other_inputs(
 
 
 def _rows(example: int, size: int, generator: torch.Generator) -> Tensor:
-    """Returns the rows of the example to take: in its order, from a random one on, again from the first after the last."""
+    """Returns the rows of the example to take: in its order, from a random one on, and again from the first."""
     if example == 0:
         return torch.zeros(size, dtype=torch.int64)
     start = int(torch.randint(example, (), generator=generator))
@@ -73,8 +73,8 @@ def _values(
 
 
 def _numbers(rows: Tensor, role: str, images: int | None, generator: torch.Generator) -> Tensor:
-    """Multiplies by one number below 1 and by others near 1: boxes remain boxes, probabilities are at most 1, and no two
-    rows are equal, whose order would be undefined. Whole numbers, such as masks, stay."""
+    """Multiplies by one number below 1 and by others near 1: boxes remain boxes, probabilities are at most 1, and no
+    two rows are equal, whose order would be undefined. Masks stay, and numbers that are integers change little."""
     if not rows.is_complex() and bool((rows == rows.round())[rows.isfinite()].all()) and bool((rows != 0).any()):
         changed = rows.clone()
         if not _is_flag(rows):

@@ -45,7 +45,7 @@ class Exported:
     warnings: list[str] = field(default_factory=list)  # what the TorchScript exporter wrote as the example has it
     fallback: str = ""  # why the dynamo exporter could not write the model, if "auto" chose the other one
     compared: list[dict[str, int]] = field(default_factory=list)
-    """The sizes of the dynamic dimensions in further comparisons, each with other data; the sizes of the example, too."""
+    """The sizes that differ from the example's in further comparisons, each with other data."""
     refused: list[str] = field(default_factory=list)  # sizes at which PyTorch cannot run the model, and its error
 
     def summary(self) -> str:
