@@ -73,9 +73,7 @@ def test_quantize_static(name: str, files: dict[str, Path], tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("name", ["plain", "functions", "inlined"])
-def test_quant_pre_process(
-    name: str, files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_quant_pre_process(name: str, files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It inlines functions."""
     monkeypatch.chdir(tmp_path)  # where it leaves the file of a failure
     to = tmp_path / "out.onnx"

@@ -70,7 +70,7 @@ def encode(
         or torch.is_autocast_enabled()
     ):
         return NotImplemented
-    padding = functional._canonical_mask(
+    padding: Any = functional._canonical_mask(
         mask=src_key_padding_mask, mask_name="src_key_padding_mask", other_type=None, other_name="mask",
         target_type=src.dtype,
     )  # fmt: skip

@@ -226,7 +226,8 @@ def _with_sizes_of_pytorch(target: str) -> Callable[..., Any]:
             return NotImplemented
         near = [s if out is None else scale_for(n, out, s) for n, out, s in parts]
         assert None not in near, "a scale that differs by a rounding has the size"
-        return overload(target)(input, None, align_corners, near)
+        operator: Any = overload(target)
+        return operator(input, None, align_corners, near)
 
     return call
 

@@ -14,26 +14,30 @@ from polyop.compat.torch_cluster.grid import grid_cluster as _grid
 from polyop.compat.torch_cluster.knn import knn_in_clouds
 from polyop.compat.torch_cluster.radius import radius_in_clouds
 from polyop.compat.torch_cluster.sampler import edge_sample
-from polyop.compat.torch_scatter import (
-    composite,
-    gather_coo,
-    gather_csr,
+from polyop.compat.torch_scatter import composite
+from polyop.compat.torch_scatter.composite import scatter_softmax
+from polyop.compat.torch_scatter.scatter import (
     scatter,
     scatter_max,
     scatter_mean,
     scatter_min,
     scatter_mul,
-    scatter_softmax,
     scatter_sum,
+)
+from polyop.compat.torch_scatter.segment_coo import (
+    gather_coo,
     segment_coo,
-    segment_csr,
     segment_max_coo,
-    segment_max_csr,
     segment_mean_coo,
-    segment_mean_csr,
     segment_min_coo,
-    segment_min_csr,
     segment_sum_coo,
+)
+from polyop.compat.torch_scatter.segment_csr import (
+    gather_csr,
+    segment_csr,
+    segment_max_csr,
+    segment_mean_csr,
+    segment_min_csr,
     segment_sum_csr,
 )
 from polyop.compat.torch_scatter.utils import broadcast

@@ -8,7 +8,6 @@ from torch import Tensor
 from torch.nn.functional import linear, pad, silu, softplus
 
 from polyop import functional
-from polyop.compat.causal_conv1d.causal_conv1d_interface import causal_conv1d_fn
 from polyop.compat.mamba_ssm.ops.triton.layernorm_gated import rmsnorm_fn
 
 __all__ = ["mamba_chunk_scan_combined", "mamba_split_conv1d_scan_combined"]
@@ -146,6 +145,8 @@ def mamba_split_conv1d_scan_combined(
     states = (conv1d_weight.shape[0] - dim) // (2 * ngroups)
     mlp = (zxbcdt.shape[-1] - 2 * dim - 2 * ngroups * states - heads) // 2
     gate, value, z, xbc, dt = zxbcdt.split([mlp, mlp, dim, dim + 2 * ngroups * states, heads], -1)
+    from polyop.compat.causal_conv1d.causal_conv1d_interface import causal_conv1d_fn  # keeps imports flat
+
     xbc = causal_conv1d_fn(xbc.transpose(1, 2), conv1d_weight, conv1d_bias, seq_idx, activation=activation)
     x, b, c = xbc.transpose(1, 2).split([dim, ngroups * states, ngroups * states], -1)
     y, last = mamba_chunk_scan_combined(
