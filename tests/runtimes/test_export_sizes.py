@@ -209,6 +209,28 @@ def test_differences_are_relative_to_the_scale(tmp_path: Path) -> None:
         polyop.export(model, torch.randn(16, 64), tmp_path / "a.onnx", verbose=False, rtol=0, atol=0)
 
 
+def test_equal_elements_may_be_sorted_in_another_order(tmp_path: Path) -> None:
+    """PyTorch's sort on CPUs with AVX2 does not keep the order of equal elements, ONNX's TopK does."""
+    torch.manual_seed(0)
+    report = export(lambda x: torch.sort(x.round()), torch.randn(8, 20), tmp_path / "a.onnx", dynamic={"x": {1: "n"}})
+    assert {"n": 23} in report.compared
+
+
+def test_sizes_that_depend_on_each_other(tmp_path: Path) -> None:
+    class Cached(torch.nn.Module):
+        def forward(self, x: Tensor, past: Tensor, mask: Tensor) -> Tensor:
+            keys = torch.cat([past, x], 1)
+            return (x @ keys.transpose(1, 2)).masked_fill(~mask[:, None], -1e9).softmax(-1) @ keys
+
+    report = polyop.export(
+        Cached(), (torch.randn(2, 3, 4), torch.randn(2, 5, 4), torch.ones(2, 8, dtype=torch.bool)), tmp_path / "a.onnx",
+        dynamic={"x": {1: "time"}, "past": {1: "past"}, "mask": {1: "total"}}, verbose=False,
+    )  # fmt: skip
+    runs = [{"time": 3, "past": 5, "total": 8, **sizes} for sizes in report.compared]
+    assert all(run["total"] == run["time"] + run["past"] for run in runs)
+    assert all(len({run[name] for run in runs}) > 2 for name in ("time", "past", "total"))
+
+
 def test_buffers_return_to_their_values_after_one_call(tmp_path: Path) -> None:
     class Counts(torch.nn.Module):
         calls: Tensor

@@ -163,7 +163,7 @@ def _compare_at_all(comparer: Comparer, files: Sequence[File], chosen: Sequence[
     example = {d.name: d.example for d in dimensions.values()}
     runs = standard_comparisons(dimensions, assumptions.equal()) if chosen is None else chosen
     for each in [comparison([example]), *runs]:
-        comparer.compare_at(files, each)
+        comparer.compare_at(files, each if chosen else assumptions.with_fulfilled(each, dimensions))
     if chosen is None:
         compared = [{**example, **sizes} for sizes in comparer.compared]
         for each in assumptions.not_tested(dimensions, compared):

@@ -120,6 +120,25 @@ class Assumptions:
             if (match := _EQUAL.match(condition)) and {match[1], match[2]} <= set(used):
                 yield used[match[1]], used[match[2]]
 
+    def with_fulfilled(self, each: Comparison, dimensions: Mapping[str, Dimension]) -> Comparison:
+        """Appends options whose sizes fulfil the equations between dimensions, such as that of a mask: past + time.
+
+        They come last: where PyTorch accepts the sizes without, an equation holds for the example by chance."""
+        return comparison([*each.sizes(), *(self._fulfilling(sizes, dimensions) for sizes in each.sizes())])
+
+    def _fulfilling(self, sizes: Sizes, dimensions: Mapping[str, Dimension]) -> Sizes:
+        """Changes the dimensions that have the example's size, if that suffices, and otherwise another one."""
+        for condition, _, used in self._all:
+            if " == " not in condition or len(used) < 2 or _holds(condition, used, sizes) is not False:
+                continue
+            names = sorted(used.values(), key=lambda name: sizes[name] != dimensions[name].example)
+            options = (
+                {**sizes, name: size} for name in names for size in range(1, 4 * sum(sizes.values()))
+                if dimensions[name].has(size)
+            )  # fmt: skip
+            sizes = next((other for other in options if _holds(condition, used, other)), sizes)
+        return sizes
+
     def broken(self, sizes: Mapping[str, int]) -> list[str]:
         """Returns the conditions that these sizes do not fulfil, those with a line of the program first."""
         found = [(line, text) for text, line, used in self._all if _holds(text, used, sizes) is False]
