@@ -323,9 +323,10 @@ def test_options(rng: np.random.Generator, tmp_path: Path, options: dict, rules:
 
 
 @pytest.mark.parametrize("soft", ["linear", "gaussian"])
-@pytest.mark.parametrize("agnostic", [False, True])
-def test_soft_suppression(rng: np.random.Generator, tmp_path: Path, soft: str, agnostic: bool) -> None:
-    rows = yolov8(rng, tmp_path / "m.onnx")
+@pytest.mark.parametrize(("agnostic", "more"), [(False, 0), (True, 0), (False, 1200)])
+def test_soft_suppression(rng: np.random.Generator, tmp_path: Path, soft: str, agnostic: bool, more: int) -> None:
+    """`more` classes come before those of the best boxes: no score depends on the number of a class."""
+    rows = yolov8(rng, tmp_path / "m.onnx", *((more, CLASSES) if more else ()))
     options = {"soft": soft, "sigma": 0.3, "agnostic": agnostic, "score_threshold": 0.5, "max_detections": 40}
     report = attach(tmp_path / "m.onnx", tmp_path / "app.onnx", **options)
     assert "one iteration per box" in report.needs_polyop
@@ -345,6 +346,8 @@ def test_soft_suppression(rng: np.random.Generator, tmp_path: Path, soft: str, a
     names = ("num_detections", "detection_boxes", "detection_scores", "detection_classes")
     got = session(onnx.load(tmp_path / "app.onnx")).run(names, {"images": np.zeros((1, 3, *SIZE), F32)})
     check(dict(zip(names, got, strict=True)), Found(boxes[index], scores[index], labels[index], index))
+    if more:
+        return  # scores above 1
     attach(tmp_path / "m.onnx", tmp_path / "app.onnx", soft=soft, score_threshold=1)
     (number,) = session(onnx.load(tmp_path / "app.onnx")).run(names[:1], {"images": np.zeros((1, 3, *SIZE), F32)})
     assert number.tolist() == [[0]]

@@ -145,8 +145,53 @@ def _rotated(b: Nodes, boxes: str, scores: str, rules: Rules) -> Detections:
     return Detections(number, b.columns(dets, 0, 5), scores, b("Max", labels, b.constant(0, np.int32)), "", valid)
 
 
+def _lowered(b: Nodes, boxes: str, scores: str, _: str, rules: Rules, method: int) -> tuple[str, str]:
+    """Writes the suppression of boxes. Returns the numbers of those that are kept, and their scores."""
+    dets, kept = b.several(
+        SOFT_NODE, [boxes, scores], 2, iou_threshold=rules.iou, sigma=rules.sigma, min_score=rules.score,
+        method=method, offset=0,
+    )  # fmt: skip
+    return kept, b("Squeeze", b.columns(dets, 4, 5), b.constant([1]))
+
+
+def _lowered_by_class(b: Nodes, boxes: str, scores: str, labels: str, rules: Rules, method: int) -> tuple[str, str]:
+    """Writes a loop over the classes of boxes: boxes that are moved apart by class would be rounded."""
+    name = f"{b.prefix}/classes"
+    inputs = [
+        helper.make_tensor_value_info(f"{name}/{what}", kind, shape)
+        for what, kind, shape in (
+            ("number", TensorProto.INT64, []), ("go", TensorProto.BOOL, []), ("kept", TensorProto.INT64, [None]),
+            ("scores", TensorProto.FLOAT, [None]),
+        )
+    ]  # fmt: skip
+    number, go, kept, lowered = (value.name for value in inputs)
+    classes = b("Unique", labels)
+    body = Nodes(b.opset, name)
+    members = body("NonZero", body("Equal", labels, body("Gather", classes, number)))
+    members = body("Squeeze", members, body.constant([0]))
+    of_class = (body("Gather", value, members, axis=0) for value in (boxes, scores))
+    rows, class_scores = _lowered(body, *of_class, labels, rules, method)
+    results = [
+        body("Identity", go), body.concat(kept, body("Gather", members, rows), axis=0),
+        body.concat(lowered, class_scores, axis=0),
+    ]  # fmt: skip
+    outputs = [
+        helper.make_tensor_value_info(result, value.type.tensor_type.elem_type, [None] * min(i, 1))
+        for i, (result, value) in enumerate(zip(results, inputs[1:], strict=True))
+    ]
+    graph = helper.make_graph(body.nodes, f"{name}/body", inputs, outputs)
+    count = b("Squeeze", b("Shape", classes))
+    started = [b.constant([]), b.constant([], np.float32)]
+    kept, lowered = b.several("Loop", [count, "", *started], 2, body=graph)
+    # Of equal scores, the box of the lowest number comes first.
+    total = b("Shape", kept)
+    kept, order = b.several("TopK", [kept, total], 2, axis=0, largest=0)
+    lowered, order = b.several("TopK", [b("Gather", lowered, order), total], 2, axis=0)
+    return b("Gather", kept, order), lowered
+
+
 def _soft(b: Nodes, boxes: str, scores: str, rules: Rules, method: int) -> Detections:
-    """Writes soft suppression for one image. Boxes of different classes are moved apart, unless `agnostic`."""
+    """Writes soft suppression for one image: of all boxes if `agnostic`, or else of those of each class."""
     first = b.constant([0])
     boxes, scores = b("Squeeze", boxes, first), b("Squeeze", scores, first)
     candidates = b("GreaterOrEqual", scores, b.real(rules.score))
@@ -155,18 +200,9 @@ def _soft(b: Nodes, boxes: str, scores: str, rules: Rules, method: int) -> Detec
         candidates = b("And", candidates, b("Not", b("Equal", label, b.constant(rules.background))))
     indices = b("Transpose", b("NonZero", candidates), perm=[1, 0])
     numbers, labels = (b("Squeeze", b.columns(indices, i, i + 1), b.constant([1])) for i in (0, 1))
-    candidate_boxes = b("Gather", boxes, numbers, axis=0)
-    apart = candidate_boxes
-    if not rules.agnostic:
-        flat = b("Reshape", boxes, b.constant([-1]))
-        span = b("Sub", b.extreme("ReduceMax", flat, 0), b.extreme("ReduceMin", flat, 0))
-        shift = b("Mul", b.cast(b("Unsqueeze", labels, b.constant([1])), TensorProto.FLOAT), span)
-        apart = b("Add", candidate_boxes, shift)
-    dets, kept = b.several(
-        SOFT_NODE, [apart, b("GatherND", scores, indices)], 2, iou_threshold=rules.iou, sigma=rules.sigma,
-        min_score=rules.score, method=method, offset=0,
-    )  # fmt: skip
-    lowered = b("Squeeze", b.columns(dets, 4, 5), b.constant([1]))
+    candidate_boxes, candidate_scores = b("Gather", boxes, numbers, axis=0), b("GatherND", scores, indices)
+    write = _lowered if rules.agnostic else _lowered_by_class
+    kept, lowered = write(b, candidate_boxes, candidate_scores, labels, rules, method)
     count = b("Min", b("Shape", kept), b.constant([rules.max_detections]))
 
     def in_rows(values: str, width: int, kind: type) -> str:
