@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -72,6 +73,19 @@ def test_sizes_that_are_rounded_otherwise_in_float32() -> None:
     check(
         lambda x: [F.interpolate(x, scale_factor=0.21, mode=mode) for mode in modes], _random(1, 1, 9, 300), atol=1e-4
     )
+
+
+def test_dynamic_sizes_that_are_rounded_otherwise_in_float32() -> None:
+    def call(x: torch.Tensor) -> list[torch.Tensor]:
+        height, width = x.shape[2:]
+        modes = ("bilinear", "bicubic", "nearest", "nearest-exact")
+        return [
+            *(F.interpolate(x, scale_factor=(0.29, 0.21), mode=mode) for mode in modes),
+            x.new_zeros(math.floor(height * 0.29), math.ceil(width / 0.7)), x * (height * 0.29),
+        ]  # fmt: skip
+
+    others = [(_random(1, 1, 100, 300),), (_random(1, 1, 58, 51),)]
+    check(call, _random(1, 1, 13, 9), others=others, dynamic=[(2, 3)], atol=1e-4)
 
 
 def test_nearest_pixels_that_are_rounded_otherwise_in_a_division() -> None:

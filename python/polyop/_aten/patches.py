@@ -41,6 +41,7 @@ _TRANSFORMERS = "masks of transformers"
 _DETECTORS = "detectors of torchvision"
 _MMDET = "detectors of mmdet"
 PATCHES: Mapping[str, Patch] = {
+    "onnxscript.function_libs.torch_lib.ops.nn:_aten_upsample_scales": Patch("resizes of dynamic sizes by factors"),
     "onnxscript.rewriter:RewriteRule.try_rewrite": Patch("several bounds of one tensor"),
     "torch.onnx._internal.exporter._core:_prepare_exported_program_for_export": Patch(_SIZES),
     "torch.onnx._internal.exporter._core:_set_node_metadata": Patch("the names of PyTorch's operators"),

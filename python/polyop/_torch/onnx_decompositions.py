@@ -66,6 +66,9 @@ def _decompose(
         program = program.run_decompositions(table)
     _separate_paddings(program.graph_module.graph)
     _make_results_tensors(program)
+    for module in program.graph_module.modules():
+        if isinstance(module, torch.fx.GraphModule):
+            _compute_in_double(module.graph)
     record = current_record()
     if record is not None:
         _note_unknown(program, registry, record)
@@ -138,6 +141,32 @@ def _make_results_tensors(program: torch.export.ExportedProgram) -> None:
     output.args = (tuple(results),)
 
 
+def as_single(value: Any) -> Any:
+    """Stands for the conversion to float32 of a number that Python's operators have computed."""
+    return value
+
+
+def _of_python(node: torch.fx.Node) -> bool:
+    """Returns True for Python's operators, which compute with sizes and numbers."""
+    kinds = (torch._ops.OpOverload, torch._ops.HigherOrderOperator)
+    return node.op == "call_function" and not isinstance(node.target, kinds) and node.target is not operator.getitem
+
+
+def _compute_in_double(graph: torch.fx.Graph) -> None:
+    """Converts numbers between Python's operators, whose numbers are float64 (`_describe`), and all others."""
+    for node in list(graph.nodes):
+        if not isinstance(node.meta.get("val"), torch.SymFloat):
+            continue
+        others = [user for user in node.users if _of_python(user) != _of_python(node)]
+        if not others:
+            continue
+        with graph.inserting_after(node):
+            converted = graph.call_function(as_single if _of_python(node) else torch.sym_float, (node,))
+        converted.meta = dict(node.meta)
+        for user in others:
+            user.replace_input_with(node, converted)
+
+
 def _note_unknown(
     program: torch.export.ExportedProgram, registry: _registration.ONNXRegistry, record: Record
 ) -> None:  # fmt: skip
@@ -155,7 +184,11 @@ def _note_unknown(
 def _capture(
     capture: Callable[..., torch.export.ExportedProgram], strategy: Any, *args: Any, **given: Any
 ) -> torch.export.ExportedProgram:  # fmt: skip
-    """Replaces the method `_capture` of the exporter's first strategy."""
+    """Replaces the method `_capture` of the exporter's first strategy.
+
+    The example's tensors are contiguous, as those of files are: a program must not depend on other strides.
+    """
+    args = (args[0], pytree.tree_map_only(torch.Tensor, _contiguous, args[1]), *args[2:])
     with (
         Capturing(),
         fixed_switches(args[0]),
@@ -173,6 +206,10 @@ def _capture(
             raise
         record.guards = guards_of(program, lines)
         return program
+
+
+def _contiguous(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.contiguous() if tensor.layout == torch.strided else tensor
 
 
 def _prepare(prepare: Callable[..., Any], *args: Any, **given: Any) -> Any:
@@ -215,6 +252,10 @@ _WHILE_CAPTURING = {
 def _describe(describe: Callable[..., None], fx_node: torch.fx.Node, ir_node: onnx_ir.Node) -> None:
     """Replaces the exporter's function `_set_node_metadata`."""
     describe(fx_node, ir_node)
+    if isinstance(fx_node.meta.get("val"), torch.SymFloat) and _of_python(fx_node) and fx_node.target is not as_single:
+        for value in ir_node.outputs:
+            if value.name == fx_node.name:
+                value.dtype = onnx_ir.DataType.DOUBLE
     if target := fx_node.meta.get("custom", {}).get(OPERATOR_KEY):
         ir_node.metadata_props[OPERATOR_KEY] = target
 

@@ -5,11 +5,15 @@ Users need not pass a translation table. import_hook.py imports this module.
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch.onnx import symbolic_helper
 
+from polyop._aten.patches import replace
+from polyop._extents import float32, next_float32
 from polyop._torch.export_record import current_record
 from polyop._torch.node_domain import chosen_domain
 from polyop._torch.operators import ALL_OPERATORS, Operator
@@ -69,6 +73,62 @@ def _size_of_complex(self: Any, dim: int = 0) -> Any:
     """Returns a size of a tensor of complex numbers, which are pairs in a last dimension of 2."""
     start, end = (dim, dim + 1) if dim >= 0 else (dim - 1, dim)
     return _standard("Squeeze", [_standard("Shape", [self], {"start": start, "end": end})])
+
+
+def _as_double(self: Any) -> Any:
+    """Returns a number in the precision in which Python computes: sizes times factors are rounded down."""
+    return _standard("Cast", [self], {"to": onnx_ir.DataType.DOUBLE.value})
+
+
+def _as_single(self: Any) -> Any:
+    return _standard("Cast", [self], {"to": onnx_ir.DataType.FLOAT.value})
+
+
+def _ratio(self: Any, other: Any) -> Any:
+    """Returns the quotient of two numbers of the program."""
+    of = (v if isinstance(v, onnx_ir.Value) else _number(float(v), onnx_ir.DataType.DOUBLE) for v in (self, other))
+    return _standard("Div", [_as_double(value) for value in of])
+
+
+def _number(value: Any, dtype: Any) -> Any:
+    return _standard("Constant", [], {"value": onnx_ir.tensor(value, dtype)})
+
+
+def _resize(
+    write: Callable[..., Any], self: Any, scale_factors: Sequence[float], *args: Any, **given: Any
+) -> Any:  # fmt: skip
+    """Replaces the exporter's function that writes a Resize by factors, for sizes that the file does not know.
+
+    Resize rounds the float32 product of a size and a factor down, PyTorch the float64 product. Where they differ, the
+    factor is the next one of float32.
+    """
+    axes = list(enumerate(scale_factors, 2))
+    scales = None
+    if any(not isinstance(self.shape[axis], int) and factor != int(factor) for axis, factor in axes):
+        parts = [_number([1.0, 1.0], onnx_ir.DataType.FLOAT)]
+        parts += [_factor(self, axis, factor) for axis, factor in axes]
+        scales = _standard("Concat", parts, {"axis": 0})
+    result = write(self, scale_factors, *args, **given)
+    if scales is not None:
+        result.producer().replace_input_with(2, scales)
+    return result
+
+
+def _factor(self: Any, axis: int, factor: float) -> Any:
+    """Returns the factor [1] with which Resize gives an axis as many pixels as PyTorch."""
+    single, double = onnx_ir.DataType.FLOAT, onnx_ir.DataType.DOUBLE
+    near = float32(factor)
+    if isinstance(self.shape[axis], int) or factor == int(factor):
+        return _number([near], single)
+    size = _standard("Shape", [self], {"start": axis, "end": axis + 1})
+    got = _standard("Floor", [_standard("Mul", [_as_single(size), _number([near], single)])])
+    exact = _standard("Floor", [_standard("Mul", [_as_double(size), _number([factor], double)])])
+    expected = _as_single(exact)
+    result = _number([near], single)
+    for relation, towards in (("Less", float("inf")), ("Greater", 0.0)):
+        differs = _standard(relation, [got, expected])
+        result = _standard("Where", [differs, _number([next_float32(near, towards)], single), result])
+    return result
 
 
 def _added(op_type: str, inputs: list[Any], attributes: dict[str, Any] | None = None) -> Any:
@@ -194,7 +254,7 @@ try:
     from torch.onnx._internal.exporter._torchlib._torchlib_registry import onnx_impl
 
     # This module also passes the exporter translations of PyTorch's operators.
-    from polyop._torch.onnx_decompositions import OPERATOR_KEY
+    from polyop._torch.onnx_decompositions import OPERATOR_KEY, as_single
 except ImportError:  # without onnxscript there is no dynamo exporter
     onnx_impl = None
 
@@ -202,6 +262,10 @@ if onnx_impl is not None:
     onnx_impl(torch.ops.aten.sym_numel.default, no_compile=True)(_number_of_elements)
     onnx_impl(torch.ops.aten.sym_numel.default, no_compile=True, complex=True)(_number_of_complex_elements)
     onnx_impl(torch.ops.aten.sym_size.int, no_compile=True, complex=True)(_size_of_complex)
+    onnx_impl(torch.sym_float, no_compile=True)(_as_double)
+    onnx_impl(as_single, no_compile=True)(_as_single)
+    onnx_impl(operator.truediv, no_compile=True)(_ratio)
+    replace("onnxscript.function_libs.torch_lib.ops.nn:_aten_upsample_scales", _resize)
     onnx_impl(torch.ops.aten.repeat_interleave.Tensor, no_compile=True)(_repeated_indices)
     onnx_impl(torch.ops.polyop_export.nms_by_class.default, no_compile=True)(_nms_by_class)
 for _operator in ALL_OPERATORS:
