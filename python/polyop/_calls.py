@@ -18,7 +18,7 @@ TYPES = ("float32", "float16", "bfloat16", "float64", "int8", "uint8", "int16", 
 _NUMBERS = {np.dtype(name): number for number, name in enumerate(TYPES) if name != "bfloat16"}
 SHORT_TYPES = ("f32", "f16", "bf16", "f64", "i8", "u8", "i16", "i32", "i64", "bool")
 INT, FLOAT, INTS, FLOATS, TEXT = range(5)
-_KINDS = {"int": INT, "float": FLOAT, "ints": INTS, "floats": FLOATS, "string": TEXT}
+KINDS = {"int": INT, "float": FLOAT, "ints": INTS, "floats": FLOATS, "string": TEXT}
 _DEVICES = {2: "cuda", 3: "cuda_host", 4: "opencl", 7: "vulkan", 8: "metal", 10: "rocm", 13: "cuda_managed"}
 
 ALLOCATE = ctypes.CFUNCTYPE(
@@ -245,7 +245,7 @@ def attribute_of(name: str, kind: int, value: Any) -> Attribute:
 
 def _attributes(op: str, *values: Any) -> tuple[int, Any]:
     given = [
-        attribute_of(attribute["name"], _KINDS[attribute["type"]], value)
+        attribute_of(attribute["name"], KINDS[attribute["type"]], value)
         for attribute, value in zip(operators()[op]["attributes"], values, strict=True)
         if attribute["required"] or value is not None
     ]

@@ -16,12 +16,23 @@ from typing import Any
 
 import tvm_ffi
 
-from polyop._calls import library, operators
+from polyop._calls import KINDS, attribute_of, library, operators
 from polyop._functions import define
 from polyop._libraries import library_file, require_library
 
 library()  # libpolyop_onnxruntime, which the next library needs
 _module = tvm_ffi.load_module(require_library(library_file("polyop", "tvm_ffi"), "tvm-ffi"))
+
+
+def _checked(op: str, attribute: dict[str, Any], value: Any) -> Any:
+    """Returns an attribute's value in the types that tvm-ffi passes without loss."""
+    if isinstance(value, str):
+        return value
+    try:
+        numbers = list(attribute_of(attribute["name"], KINDS[attribute["type"]], value).kept)
+    except ValueError as refused:
+        raise ValueError(f"polyop::{op}: {refused}") from None
+    return numbers if attribute["type"].endswith("s") else numbers[0]
 
 
 def _call(op: str, inputs: Sequence[Any], values: Sequence[Any]) -> Any:
@@ -33,8 +44,10 @@ def _call(op: str, inputs: Sequence[Any], values: Sequence[Any]) -> Any:
         if value is None and not given["optional"]:
             raise ValueError(f"polyop::{op}: '{given['name']}': expected a tensor, got None")
         tensors += value if given["variadic"] else (value,)
-    names = (attribute["name"] for attribute in record["attributes"])
-    attributes = {name: value for name, value in zip(names, values, strict=True) if value is not None}
+    attributes = {}
+    for attribute, value in zip(record["attributes"], values, strict=True):
+        if value is not None:
+            attributes[attribute["name"]] = _checked(op, attribute, value)
     results = _module.call(op, attributes, *tensors)
     return results if len(record["outputs"]) == 1 else tuple(results)
 

@@ -46,8 +46,12 @@ def test_takes_jax() -> None:
         (BOXES, SCORES[:2], {}, r"polyop::nms: 'scores': expected dimension 0 to be N = 3 as in 'boxes', got 2"),
         (BOXES, None, {}, "polyop::nms: 'scores': expected a tensor, got None"),
         (BOXES, SCORES, {"iou_threshold": "high"}, "polyop::nms: attribute 'iou_threshold': expected float"),
+        (BOXES, SCORES, {"offset": 2**40}, r"polyop::nms: attribute 'offset': expected a number in \[0, 1\]"),
+        (BOXES, SCORES, {"offset": 2**64}, "polyop::nms: attribute 'offset': expected an integer of 64 bits"),
+        (BOXES, SCORES, {"offset": 0.5}, "polyop::nms: attribute 'offset': expected an integer of 64 bits"),
+        (BOXES, SCORES, {"iou_threshold": 10**400}, "polyop::nms: attribute 'iou_threshold': expected a number"),
     ],
-    ids=["strided", "shape", "None", "attribute"],
+    ids=["strided", "shape", "None", "attribute", "int32", "int64", "fraction", "float64"],
 )
 def test_refuses(boxes: object, scores: object, attributes: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
