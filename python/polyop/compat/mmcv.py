@@ -545,9 +545,9 @@ def batched_nms(
     """(kept boxes and scores [K, 5], indices [K]). Only boxes of equal `idxs` suppress each other.
 
     `nms_cfg` contains the function's name under "type" (default "nms") and its arguments. Its "class_agnostic"
-    overrides the argument. From "split_thr" (10,000) boxes on, classes are processed separately. Fewer are moved apart in
-    their own type, which rounds coordinates: MMCV's results are those of the rounded boxes. Without nms_cfg, boxes are
-    only sorted.
+    overrides the argument. From "split_thr" (10,000) boxes on, classes are processed separately. Fewer are moved apart
+    in their own type, which rounds coordinates: MMCV's results are those of the rounded boxes. Without nms_cfg, boxes
+    are only sorted.
     """
     if nms_cfg is None:
         scores, order = scores.sort(descending=True)
