@@ -31,8 +31,9 @@ constexpr PythonCommand kCommands[] = {
 };
 
 // The start of a program for `python -c`. Python puts the current folder, as "", before all others: a model's folder
-// may have a file json.py. `-P` would prevent it, but Python 3.10 lacks it.
-constexpr const char* kWithoutCurrentFolder = "import sys; sys.path[:] = [p for p in sys.path if p]; ";
+// may have a file json.py. `-P` would prevent it, but Python 3.10 lacks it. A path that is no folder takes its place:
+// OpenCV expects that what it is imported from is not the first entry.
+constexpr const char* kWithoutCurrentFolder = "import sys; sys.path[:] = [p or sys.executable for p in sys.path]; ";
 
 // Returns the command that runs a module like `python -m`, as polyop._system.isolated does.
 std::vector<std::string> ModuleCommand(const std::string& python, const std::string& module) {

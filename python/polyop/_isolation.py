@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 
 _START = (
-    "import sys; sys.path[:] = [p for p in sys.path if p]; import runpy; del sys.argv[0]; "
+    "import sys; sys.path[:] = [p or sys.executable for p in sys.path]; import runpy; del sys.argv[0]; "
     "runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)"
 )
 """As in cli/python.cc."""
@@ -31,4 +31,4 @@ def _runs_command() -> bool:
 
 
 if _runs_command() and not (getattr(sys.flags, "safe_path", False) or sys.flags.isolated):
-    del sys.path[0]
+    sys.path[0] = sys.executable  # no folder; OpenCV expects that what it is imported from is not the first entry

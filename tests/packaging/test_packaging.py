@@ -101,7 +101,7 @@ def test_both_function_names_give_the_library():
 def test_missing_library_error(tmp_path):
     copy = tmp_path / "polyop"
     copy.mkdir()
-    for name in ("__init__.py", "_libraries.py", "errors.py"):
+    for name in ("__init__.py", "_isolation.py", "_libraries.py", "errors.py"):
         (copy / name).write_bytes(Path(polyop.__file__).with_name(name).read_bytes())
     code = "import polyop; polyop.get_onnxruntime_op_path()"
     done = subprocess.run([sys.executable, "-S", "-c", code], cwd=tmp_path, capture_output=True, text=True)

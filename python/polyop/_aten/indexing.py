@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from polyop._aten.table import REFUSED, SLOW, decomposes
 
@@ -54,8 +53,10 @@ _SCATTERED = {"add": "sum", "multiply": "prod"}
 
 def as_large_as(index: Tensor, src: Tensor) -> Tensor:
     """Returns the elements of `src` that are scattered: it may be larger than the index, unlike in ONNX."""
+    from torch.fx.experimental import symbolic_shapes  # imports sympy, which takes a second
+
     for axis, (size, given) in enumerate(zip(index.shape, src.shape, strict=True)):
-        if not statically_known_true(size == given):
+        if not symbolic_shapes.statically_known_true(size == given):
             src = src.narrow(axis, 0, size)
     return src
 

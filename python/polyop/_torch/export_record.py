@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from polyop._aten.guards import Guard
+if TYPE_CHECKING:  # it imports sympy, which takes a second
+    from polyop._aten.guards import Guard
 
 
 @dataclass

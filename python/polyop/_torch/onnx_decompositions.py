@@ -19,6 +19,7 @@ from torch._guards import detect_fake_mode
 from torch.export.graph_signature import ConstantArgument, TensorArgument
 from torch.fx.traceback import annotate
 from torch.onnx._internal.exporter import _core, _decomp, _registration
+from torch.utils import _pytree as pytree
 
 from polyop._aten import TRANSLATIONS, overload
 from polyop._aten.attention import encode, flex_attention
