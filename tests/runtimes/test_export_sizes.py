@@ -134,6 +134,8 @@ def test_wrong_arguments(tmp_path: Path) -> None:
         export(torch.relu, x, path, dynamic={"x": {2: "n"}})
     with pytest.raises(ValueError, match=r"dynamic: 'n': expected one size, got 'x'\[1\] of 3 and 'x'\[0\] of 2"):
         export(torch.relu, x, path, dynamic={"x": {0: "n", 1: "n"}})
+    with pytest.raises(ValueError, match=r"dynamic: 'x': expected names by axis, such as {0: 'batch'}, got \['n'\]"):
+        export(torch.relu, x, path, dynamic={"x": ["n"]})
     with pytest.raises(ValueError, match=r"sizes: expected names of dynamic dimensions \(n\), got m"):
         export(torch.relu, x, path, dynamic={"x": {0: "n"}}, sizes={"m": [3]})
     with pytest.raises(ValueError, match="sizes: 'n': expected sizes of 0 or more, got -1"):
@@ -229,6 +231,31 @@ def test_sizes_that_depend_on_each_other(tmp_path: Path) -> None:
     runs = [{"time": 3, "past": 5, "total": 8, **sizes} for sizes in report.compared]
     assert all(run["total"] == run["time"] + run["past"] for run in runs)
     assert all(len({run[name] for run in runs}) > 2 for name in ("time", "past", "total"))
+
+
+def test_a_model_that_changes_and_returns_its_input_and_buffer(tmp_path: Path) -> None:
+    class Changes(torch.nn.Module):
+        state: Tensor
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("state", torch.zeros(3))
+
+        def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+            x += 1
+            self.state += x.sum(0)
+            return x, self.state
+
+    x = torch.rand(2, 3)
+    before = x.clone()
+    report = polyop.export(Changes(), x, tmp_path / "a.onnx", dynamic={"x": {0: "n"}}, verbose=False)
+    assert torch.equal(x, before)
+    assert {"n": 1} in report.compared
+
+
+def test_the_error_says_that_a_model_is_random(tmp_path: Path) -> None:
+    with pytest.raises(polyop.ExportError, match="PyTorch's own results differ from run to run"):
+        export(lambda x: x + torch.rand_like(x), torch.rand(3, 4), tmp_path / "a.onnx")
 
 
 def test_buffers_return_to_their_values_after_one_call(tmp_path: Path) -> None:

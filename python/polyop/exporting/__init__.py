@@ -108,17 +108,21 @@ def export(
         file = Path(folder, path.name)
         with _evaluating(model), torch.no_grad():
             before = _buffers(model)
-            expected = flat(model(*inputs))
-            after = _buffers(model)
 
             def run(other: Mapping[str, Tensor]) -> list[Tensor]:
+                """Models may change their inputs and buffers, and return buffers: results are copies."""
                 _restore(before)
                 given = iter(other.values())
-                return flat(model(*(None if t is None else next(given).clone() for t in inputs)))
+                result = flat(model(*(None if t is None else next(given).clone() for t in inputs)))
+                return [tensor.clone() for tensor in result]
+
+            expected = run(feeds)
+            after = _buffers(model)
 
             try:
                 _restore(before)
-                request = Request(model, inputs, names, output_names, dynamic, domain, opset_version)
+                copies = tuple(None if t is None else t.clone() for t in inputs)  # tracing may change them
+                request = Request(model, copies, names, output_names, dynamic, domain, opset_version)
                 written = write(request, file, exporter, may_fall_back=check)
                 if portable:
                     _add_functions(file)

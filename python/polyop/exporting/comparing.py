@@ -192,8 +192,17 @@ class Comparer:
         if wrong := [r for r in reports if not r.agrees]:
             parts = (f"'{r.name}' by {r.largest_difference:.3g} (scale {r.scale:.3g}): {r.why}" for r in wrong)
             text = f"{', '.join(parts)}; {self.tolerance.text()}"
+            if self._is_random(expected):
+                text += "; PyTorch's own results differ from run to run: pass random numbers as an input of the model"
             raise ExportError(f"{file.name}: {what} differ from PyTorch's: {text}")
         return reports
+
+    def _is_random(self, expected: Sequence[Tensor]) -> bool:
+        again = self.run(self.tensors)
+        return any(
+            a.shape != b.shape or not torch.allclose(a, b, equal_nan=True)
+            for a, b in zip(expected, again, strict=False)
+        )
 
     def compare_at(self, files: Sequence[File], comparison: Comparison) -> None:
         """Compares at the first of the sizes that PyTorch accepts. Raises ExportError if a file differs or fails."""

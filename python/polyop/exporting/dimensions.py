@@ -61,6 +61,8 @@ def read_dimensions(
     if unknown := set(dynamic or ()) - set(tensors):
         raise ValueError(f"dynamic: expected names of inputs ({', '.join(tensors)}), got {', '.join(sorted(unknown))}")
     for tensor, axes in (dynamic or {}).items():
+        if not isinstance(axes, Mapping):
+            raise ValueError(f"dynamic: '{tensor}': expected names by axis, such as {{0: 'batch'}}, got {axes!r}")
         for axis, stated in axes.items():
             rank = tensors[tensor].dim()
             if not isinstance(axis, int) or not 0 <= axis < rank:
