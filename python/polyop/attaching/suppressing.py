@@ -169,8 +169,8 @@ def _lowered_by_class(b: Nodes, boxes: str, scores: str, labels: str, rules: Rul
     body = Nodes(b.opset, name)
     members = body("NonZero", body("Equal", labels, body("Gather", classes, number)))
     members = body("Squeeze", members, body.constant([0]))
-    of_class = (body("Gather", value, members, axis=0) for value in (boxes, scores))
-    rows, class_scores = _lowered(body, *of_class, labels, rules, method)
+    class_boxes, class_scores = (body("Gather", value, members, axis=0) for value in (boxes, scores))
+    rows, class_scores = _lowered(body, class_boxes, class_scores, labels, rules, method)
     results = [
         body("Identity", go), body.concat(kept, body("Gather", members, rows), axis=0),
         body.concat(lowered, class_scores, axis=0),
