@@ -31,7 +31,7 @@ constexpr PythonCommand kCommands[] = {
 };
 
 // The start of a program for `python -c`. Python puts the current folder, as "", before all others: a model's folder
-// may have a file json.py. `-P` would prevent it, but Python 3.10 lacks it. A path that is no folder takes its place:
+// may have a file json.py. `-P` would prevent it, but Python 3.10 lacks it. A path that is no folder replaces it:
 // OpenCV expects that what it is imported from is not the first entry.
 constexpr const char* kWithoutCurrentFolder = "import sys; sys.path[:] = [p or sys.executable for p in sys.path]; ";
 

@@ -94,7 +94,7 @@ def _filtered(
     self: Tensor, axis: int, outputs: Any, step: Any, filter: Callable[[Tensor], Tensor], reach: float
 ) -> Tensor:  # fmt: skip
     inputs = self.shape[axis]
-    stretch = step if step >= 1 else 1.0
+    stretch = torch.sym_max(step, 1.0)  # of sizes that are dynamic, too
     support = reach * stretch
     centre = (torch.arange(outputs, device=self.device, dtype=self.dtype) + 0.5) * step
     first = (centre - support + 0.5).to(torch.int64).clamp(min=0).unsqueeze(1)
