@@ -1,11 +1,9 @@
 #include "kernels/cuda/cuda.h"
 #include "ops/border_align/border_align.h"
-#include "ops/border_align/border_align_samples.h"
+#include "ops/border_align/border_maxima_cuda.h"
 
 namespace polyop {
 namespace {
-
-constexpr int64_t kBorderChannels = 8;  // channels of one side that a thread reduces with the same samples
 
 template <class T>
 Status BorderAlignCuda(const BorderAlign& op, const CudaContext& cuda, Tensor<const T, 4> input,
@@ -20,20 +18,14 @@ Status BorderAlignCuda(const BorderAlign& op, const CudaContext& cuda, Tensor<co
     const int64_t n = parts.Split(lines.Split(i, &line), &part);
     const auto side = static_cast<int>(line % kBorderSides);
     const T* const box = box_data + (n * number + line / kBorderSides) * 4;
-    const int64_t first = part * kBorderChannels,
-                  held = channels - first < kBorderChannels ? channels - first : kBorderChannels;
+    const int64_t first = part * kBorderChannels, rest = channels - first;
+    const auto held = static_cast<int>(rest < kBorderChannels ? rest : kBorderChannels);
     const T* const planes = from + ((n * kBorderSides + side) * channels + first) * height * width;
-    float largest[kBorderChannels];
-    for (float& value : largest) value = -INFINITY;
-    for (int64_t s = 0; s <= pool_size; ++s) {
-      const RoiSample sample = BorderSample(box, side, s, pool_size, height, width);
-      for (int64_t c = 0; c < held; ++c) {
-        const float value = sample.Of(planes + c * height * width, width);
-        if (value > largest[c]) largest[c] = value;
-      }
-    }
-    for (int64_t c = 0; c < held; ++c) {
-      to[(n * channels + first + c) * lines.divisor() + line] = FromFloat<T>(largest[c] == -INFINITY ? 0 : largest[c]);
+    const BorderMaxima largest = BorderMaxima::Find(planes, height, width, held, box, side, pool_size);
+    for (int c = 0; c < kBorderChannels; ++c) {
+      if (c >= held) continue;
+      const float value = largest.at[c] < 0 ? 0 : largest.value[c];
+      to[(n * channels + first + c) * lines.divisor() + line] = FromFloat<T>(value);
     }
   });
 }
