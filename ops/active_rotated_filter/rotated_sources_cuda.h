@@ -35,6 +35,10 @@ struct RotatedSources {
     const int64_t copy = copies[rotation * entries + position];
     return copy >= 0 ? by_rotations.Quotient(copy) : -1;
   }
+  /// Returns whether the entry is Of(rotation, position). Requires: a rotation copies the entry to this position.
+  POLYOP_HD bool Is(int64_t entry, int64_t rotation, int64_t position) const {
+    return copies[rotation * entries + position] == entry * by_rotations.divisor() + rotation;
+  }
 };
 
 }  // namespace polyop
