@@ -1,3 +1,4 @@
+#include "kernels/cuda/atomic_count.h"
 #include "kernels/cuda/items_by_target.h"
 #include "kernels/cuda/reduce_rows_backward.h"
 #include "ops/dynamic_scatter/dynamic_scatter_backward.h"
@@ -5,9 +6,9 @@
 namespace polyop {
 namespace {
 
-// Each point gets the gradient of its voxel, divided by the number of the voxel's points if `begins` is not null.
+// Each point gets the gradient of its voxel, divided by the number of the voxel's points if `counts` is not null.
 template <class T>
-Status SpreadToPointsCuda(const CudaContext& cuda, const T* grad, const int32_t* voxel_of, const int64_t* begins,
+Status SpreadToPointsCuda(const CudaContext& cuda, const T* grad, const int32_t* voxel_of, const int64_t* counts,
                           int64_t voxels, const Tensor<T, 2>& grad_feats) {
   T* const to = grad_feats.data();
   const Divider by_channels(grad_feats.dim(1));
@@ -15,7 +16,7 @@ Status SpreadToPointsCuda(const CudaContext& cuda, const T* grad, const int32_t*
     int64_t c;
     const int64_t v = voxel_of[by_channels.Split(i, &c)];
     const bool inside = v >= 0 && v < voxels;
-    const int64_t count = inside && begins != nullptr ? begins[v + 1] - begins[v] : 1;
+    const int64_t count = inside && counts != nullptr ? counts[v] : 1;
     to[i] = inside ? ShareOfGradient(grad[v * by_channels.divisor() + c], count) : FromFloat<T>(0);
   });
 }
@@ -29,12 +30,19 @@ Status DynamicScatterBackwardCuda(const DynamicScatterBackward& op, const CudaCo
   if (op.reduce_type == DynamicScatter::Reduce::kSum) {
     return SpreadToPointsCuda<T>(cuda, grad.data(), voxel_of, nullptr, voxels, grad_feats);
   }
+  if (op.reduce_type == DynamicScatter::Reduce::kMean) {
+    // Counting needs no order, unlike the extremes below: 120,000 additions instead of a sort.
+    int64_t* const counts = cuda.Allocate<int64_t>(voxels);
+    POLYOP_RETURN_IF_ERROR(ForEach(cuda, voxels, [=] POLYOP_DEVICE(int64_t v) { counts[v] = 0; }));
+    POLYOP_RETURN_IF_ERROR(ForEach(cuda, points, [=] POLYOP_DEVICE(int64_t i) {
+      const int64_t v = voxel_of[i];
+      if (v >= 0 && v < voxels) AtomicIncrement(counts + v);
+    }));
+    return SpreadToPointsCuda<T>(cuda, grad.data(), voxel_of, counts, voxels, grad_feats);
+  }
   ItemsByTargetCuda groups;
   POLYOP_RETURN_IF_ERROR(ItemsByTargetCuda::Group(
       cuda, points, voxels, [=] POLYOP_DEVICE(int64_t i) { return int64_t{voxel_of[i]}; }, &groups));
-  if (op.reduce_type == DynamicScatter::Reduce::kMean) {
-    return SpreadToPointsCuda<T>(cuda, grad.data(), voxel_of, groups.begins, voxels, grad_feats);
-  }
   const T *const grads = grad.data(), *const from = feats.data(), *const maxima = voxel_feats.data();
   T* const to = grad_feats.data();
   const Divider by_channels(channels);
