@@ -87,7 +87,7 @@ Status DeformAttnValueBackwardCuda(const CudaContext& cuda, const T* grad_output
   return SumAtomically(cuda, images * spatial, heads * depth, 1, grad_value, [&](const ChannelSums& sums) {
     const int64_t per_image = queries * heads, pairs = images * per_image, samples = found.samples;
     const int64_t group = Table::PairsPerBlock(samples);
-    const Divider by_depth(depth), per_pair(std::max<int64_t>(samples, 1));
+    const Divider by_depth(depth), per_pair(std::max<int64_t>(samples, 1)), by_heads(heads), by_image(per_image);
     return ForBlocks(cuda, BlocksFor(pairs, group), kThreads, Table::kSharedBytes, [=] POLYOP_DEVICE(Block& block) {
       const int64_t first = block.index * group, count = pairs - first < group ? pairs - first : group;
       const Table table(block, found, first, count);
@@ -96,11 +96,14 @@ Status DeformAttnValueBackwardCuda(const CudaContext& cuda, const T* grad_output
           for (int64_t i = t; i < held * depth; i += kThreads) {
             int64_t d;
             const int64_t in_table = by_depth.Split(i, &d);
-            const int64_t pair = first + per_pair.Quotient(begin + in_table), channel = pair % heads * depth + d;
+            const int64_t pair = first + per_pair.Quotient(begin + in_table);
+            int64_t head;
+            by_heads.Split(pair, &head);
+            const int64_t channel = head * depth + d;
             if (!sums.Has(channel)) continue;
             const AttnTaps& taps = table[in_table];
             const float grad = ToFloat(grad_output[pair * depth + d]);
-            const int64_t image = pair / per_image * spatial;
+            const int64_t image = by_image.Quotient(pair) * spatial;
             for (int k = 0; k < 4; ++k) {
               const float weight = taps.Weight(k);
               if (taps.pixel[k] >= 0 && weight != 0) {
@@ -127,7 +130,7 @@ Status DeformAttnSamplesBackwardCuda(const CudaContext& cuda, const T* grad_outp
   const int64_t spatial = value.dim(1), heads = value.dim(2), depth = value.dim(3), samples = found.samples;
   const int64_t per_image = queries * heads, pairs = value.dim(0) * per_image;
   const int64_t group = Table::PairsPerBlock(samples);
-  const Divider per_pair(std::max<int64_t>(samples, 1));
+  const Divider per_pair(std::max<int64_t>(samples, 1)), by_heads(heads), by_image(per_image);
   const T* const from = value.data();
   return ForBlocks(cuda, BlocksFor(pairs, group), kThreads, kShared, [=] POLYOP_DEVICE(Block& block) {
     const int64_t first = block.index * group, count = pairs - first < group ? pairs - first : group;
@@ -142,7 +145,9 @@ Status DeformAttnSamplesBackwardCuda(const CudaContext& cuda, const T* grad_outp
           const AttnTaps& taps = table[in_table];
           const int64_t pair = first + per_pair.Quotient(begin + in_table);
           const T* const grad = grad_output + pair * depth;
-          const T* const head = from + (pair / per_image * spatial * heads + pair % heads) * depth;
+          int64_t m;
+          by_heads.Split(pair, &m);
+          const T* const head = from + (by_image.Quotient(pair) * spatial * heads + m) * depth;
           for (int k = 0; k < 4; ++k) {
             float sum = 0;
             if (taps.pixel[k] >= 0) {
