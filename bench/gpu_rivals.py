@@ -13,6 +13,7 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -110,12 +111,13 @@ def compile_mmcv(csrc: Path, folder: Path) -> Path:
     device += ["-D__CUDA_NO_HALF_OPERATORS__", "-D__CUDA_NO_HALF_CONVERSIONS__", "-D__CUDA_NO_HALF2_OPERATORS__"]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "lock").unlink(missing_ok=True)
-    objects, library = [], folder / f"{NAME}.so"
-    for name, text in sources_of(csrc).items():
+    library = folder / f"{NAME}.so"
+
+    def compile_source(name: str, text: str) -> Path:
+        """Compiles a source that has changed."""
         path, to = folder / name, folder / f"{name}.o"
-        objects.append(to)
         if to.exists() and path.exists() and path.read_text() == text:
-            continue
+            return to
         path.write_text(text)
         part = folder / f"{name}.part.o"
         if name.endswith(".cu"):
@@ -126,6 +128,10 @@ def compile_mmcv(csrc: Path, folder: Path) -> Path:
             run("objcopy", "--weaken", part)
         part.replace(to)
         library.unlink(missing_ok=True)
+        return to
+
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        objects = list(threads.map(compile_source, *zip(*sources_of(csrc).items(), strict=True)))
     if not library.exists():
         libraries = ["-lc10", "-lc10_cuda", "-ltorch_cpu", "-ltorch_cuda", "-ltorch"]
         run(

@@ -23,8 +23,8 @@ CPU_ONLY = {
 }
 # The kernel finds the size of an output of these operators, and the host waits to read it.
 FIND_SIZES = {
-    "custom_unique", "dynamic_scatter", "get_indice_pairs", "get_indice_pairs_implicit_gemm", "hard_voxelize",
-    "indice_conv", "nms", "nms3d", "nms_match", "nms_quadri", "nms_rotated", "onnx_nms", "soft_nms",
+    "custom_unique", "dynamic_scatter", "find_indices", "get_indice_pairs", "get_indice_pairs_implicit_gemm",
+    "hard_voxelize", "indice_conv", "nms", "nms3d", "nms_match", "nms_quadri", "nms_rotated", "onnx_nms", "soft_nms",
 }  # fmt: skip
 GPU_CALLS = [node for node in CALLS if call_of(node)[0].name not in CPU_ONLY]
 # PyTorch's own tolerance for float32 is 1.3e-6, but sums of kernels have another order.
