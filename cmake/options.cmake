@@ -1,6 +1,6 @@
 # Options of builds of operators, for polyop's own library and for user-built libraries.
 set(POLYOP_HWY_TARGETS "AVX2;AVX3" CACHE STRING
-    "x86 instruction sets to compile kernels for, in addition to the baseline SSE4; AVX3 is AVX-512")
+    "x86 instruction sets to compile kernels for, in addition to the baseline SSE4: AVX2, AVX3 (AVX-512), none, or native, the best of this machine")
 set(POLYOP_HWY_BASELINE "x86-64-v2" CACHE STRING "The minimum x86 processor, as a value of -march")
 set(POLYOP_SANITIZE "" CACHE STRING "Sanitizers to build with: 'address,undefined,float-cast-overflow' or 'thread'")
 option(POLYOP_CUDA "Build CUDA kernels, for ONNX Runtime, PyTorch and TensorRT" OFF)

@@ -11,7 +11,7 @@ TREE="$ROOT/build/deb" OUT="${1:-dist}"
 # The libraries for PyTorch, JAX and OpenVINO are left out: no system package provides these runtimes.
 configure() {
   cmake --preset release -B "$TREE" --log-level=NOTICE -DPOLYOP_BUILD_TESTS=OFF -DPOLYOP_BUILD_TORCH=OFF \
-    -DPOLYOP_BUILD_OPENVINO=OFF -DPOLYOP_BUILD_JAX=OFF -DPOLYOP_OPS="${POLYOP_OPS:-all}"
+    -DPOLYOP_BUILD_OPENVINO=OFF -DPOLYOP_BUILD_JAX=OFF -DPOLYOP_OPS="${POLYOP_OPS:-all}" -DPOLYOP_HWY_TARGETS="AVX2;AVX3"
 }
 pack() { rm -f "$TREE"/*.deb && (cd "$TREE" && cpack -G DEB >/dev/null); }
 
