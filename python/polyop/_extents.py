@@ -33,6 +33,10 @@ def floor_scale(extent: int | torch.SymInt, scale: float) -> int | torch.SymInt:
     return rounded // denominator
 
 
+def is_prime(number: int) -> bool:
+    return number > 1 and all(number % divisor for divisor in range(2, math.isqrt(number) + 1))
+
+
 def float32(value: float) -> float:
     return c_float(value).value
 

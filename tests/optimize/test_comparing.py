@@ -9,8 +9,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from polyop._onnx.comparing import compare, with_rounding
 from polyop.optimizing import optimize
-from polyop.optimizing.comparing import compare, with_rounding
 from polyop.optimizing.matching import Match, failed_match
 from polyop.optimizing.patterns import instance_norm
 from polyop.optimizing.target import Target
@@ -226,8 +226,8 @@ def test_infinity_in_the_report_is_null_in_json(
     import json
 
     from polyop._commands import main as commands
+    from polyop._onnx.comparing import Difference
     from polyop.optimizing import optimizer
-    from polyop.optimizing.comparing import Difference
 
     onnx.save(of_text("y = Neg (n)"), tmp_path / "m.onnx")
     monkeypatch.setattr(optimizer, "compare", lambda *_, **__: Difference(np.inf, "differs by inf", np.inf))

@@ -9,7 +9,8 @@ import onnx
 import onnx_ir as ir
 import pytest
 
-from polyop.optimizing import optimize, roles
+from polyop._onnx import roles
+from polyop.optimizing import optimize
 from polyop.optimizing.inputs import candidates
 
 MODEL = """<ir_version: 8, opset_import: ["": 17, "mmcv": 1]>

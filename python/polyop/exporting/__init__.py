@@ -21,6 +21,7 @@ from torch import Tensor
 
 from polyop._onnx.atomic_file import prepare_folder
 from polyop._onnx.files import external_files
+from polyop._onnx.roles import role_of
 from polyop.exporting.comparing import Comparer, File, Tolerance, flat
 from polyop.exporting.dimensions import (
     Assumptions,
@@ -33,7 +34,6 @@ from polyop.exporting.dimensions import (
 )
 from polyop.exporting.report import Exported, ExportError, OutputReport
 from polyop.exporting.writing import EXPORTERS, Request, Written, choice_after, write
-from polyop.optimizing.roles import role_of
 from polyop.portable import convert_file
 
 __all__ = ["ExportError", "Exported", "OutputReport", "export"]

@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from polyop._onnx.comparing import compare, with_rounding
 from polyop.exporting.dimensions import Assumptions, Comparison, Dimension, Sizes, fits
 from polyop.exporting.inputs import other_inputs
 from polyop.exporting.report import ExportError, OutputReport, described, listed
-from polyop.optimizing.comparing import compare, with_rounding
 from polyop.packages import register_all
 
 # By type, in proportion to the scale of an element.

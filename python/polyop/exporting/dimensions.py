@@ -12,6 +12,7 @@ from typing import Any
 from torch import Tensor
 
 from polyop._aten.guards import Guard
+from polyop._extents import is_prime
 
 # Distances of other sizes from the example's, after primes: models refuse sizes that their strides do not divide.
 _STEPS = (2, 8, 32)
@@ -256,14 +257,14 @@ def _groups(dimensions: Mapping[str, Dimension], equal: Iterable[tuple[str, str]
 
 def _larger(group: Sequence[Dimension], rank: int) -> Iterator[int]:
     size = group[0].example
-    primes = (n for n in count(max(size + 1, 2)) if _is_prime(n))
+    primes = (n for n in count(max(size + 1, 2)) if is_prime(n))
     steps = [size + step * (rank + 1) for step in _STEPS]
     yield from (s for s in [next(islice(primes, rank, None)), *steps, 2 * size] if all(d.has(s) for d in group))
 
 
 def _smaller(group: Sequence[Dimension], rank: int) -> Iterator[int]:
     size = group[0].example
-    primes = [n for n in range(2, max(size, 2)) if _is_prime(n) and n > size // 3][::-1]
+    primes = [n for n in range(2, max(size, 2)) if is_prime(n) and n > size // 3][::-1]
     steps = [size - step * (rank + 1) for step in _STEPS]
     options = [*primes[rank : rank + 1], *steps, size // 2]
     yield from (s for s in options if 0 < s < size and all(d.has(s) for d in group))
@@ -287,10 +288,6 @@ def _together(
 
 def _with(sizes: Mapping[str, int], group: Iterable[Dimension], size: int) -> Sizes:
     return {**sizes, **{d.name: size for d in group}}
-
-
-def _is_prime(number: int) -> bool:
-    return number > 1 and all(number % d for d in range(2, math.isqrt(number) + 1))
 
 
 def fits(sizes: Mapping[str, int], dimensions: Mapping[str, Dimension], tensors: Mapping[str, Tensor]) -> bool:

@@ -12,7 +12,7 @@ import onnx_ir as ir
 import onnxruntime as ort
 from onnx import helper
 
-from polyop.optimizing.comparing import compare, with_rounding
+from polyop._onnx.comparing import compare, with_rounding
 from polyop.optimizing.graph import cone, constant
 from polyop.optimizing.matching import Builder, Match
 from polyop.optimizing.running import Feeds, runtime_error, time_interleaved

@@ -10,12 +10,13 @@ from __future__ import annotations
 import itertools
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import gcd, isqrt, prod
+from math import gcd, prod
 
 import numpy as np
 import onnx_ir as ir
 
-from polyop.optimizing import roles
+from polyop._extents import is_prime
+from polyop._onnx import roles
 from polyop.optimizing.errors import OptimizeError
 from polyop.optimizing.running import Feeds
 
@@ -167,17 +168,17 @@ class _Different:
         while True:
             first = max(target // unit, 1)
             for number in range(first, max(4 * first, 64 // unit) + 1):
-                if _is_prime(number) and number * unit not in self._taken and (number * unit != size or size == target):
-                    self._taken.add(number * unit)
-                    return number * unit
+                chosen = number * unit
+                if (
+                    (number == 1 or is_prime(number))
+                    and chosen not in self._taken
+                    and (chosen != size or size == target)
+                ):
+                    self._taken.add(chosen)
+                    return chosen
             unit //= 2
             if unit == 0:  # more than all primes up to four times the size
                 unit, target = 1, 4 * target
-
-
-def _is_prime(number: int) -> bool:
-    """Returns True for 1, too."""
-    return all(number % divisor for divisor in range(2, isqrt(number) + 1))
 
 
 def _with_sizes(value: ir.Value, shape: Sequence[int], sizes: Mapping[str, int]) -> tuple[int, ...]:

@@ -15,9 +15,9 @@ import onnx_ir as ir
 import onnxruntime as ort
 
 from polyop._onnx.catalogue import is_node
+from polyop._onnx.comparing import Difference, compare, with_rounding
 from polyop.optimizing import files
 from polyop.optimizing.checking import Verdict, check, needed
-from polyop.optimizing.comparing import Difference, compare, with_rounding
 from polyop.optimizing.cost import pays
 from polyop.optimizing.errors import OptimizeError
 from polyop.optimizing.inputs import (
