@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "kernels/cuda/library_product.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
@@ -65,6 +66,26 @@ TEST_P(ModulatedDeformConv2dTest, MatchesReference) {
                  std::to_string(c.op.deform_groups));
     ExpectMatchesReference(c.op, Inputs(c, GetParam(), rng, bias), SumTolerance(GetParam(), c));
   }
+}
+
+// The emulation's products of a library are loops. On a GPU, tests/gpu runs those of cuBLASLt, which PyTorch loads.
+TEST_P(ModulatedDeformConv2dTest, MatchesReferenceByProductsOfALibrary) {
+  std::mt19937 rng(5);
+  bool bias = false;
+  cuda_emulation::has_library_products = true;
+  for (const Case& c : kCases) {
+    bias = !bias;
+    SCOPED_TRACE(std::to_string(c.channels) + " channels, groups " + std::to_string(c.op.groups));
+    ExpectMatchesReference(c.op, Inputs(c, GetParam(), rng, bias), SumTolerance(GetParam(), c));
+  }
+  Case c = kCases[1];
+  c.filters = 20;
+  std::vector<HostTensor> inputs = Inputs(c, GetParam(), rng, false);
+  for (int64_t i = 0; i < inputs[1].size(); i += 3) inputs[1].set(i, i % 2 ? NAN : i % 4 ? INFINITY : 1e30);
+  ExpectMatchesReference(c.op, inputs, SumTolerance(GetParam(), c));
+  c.batch = 0;
+  ExpectMatchesReference(c.op, Inputs(c, GetParam(), rng, true));
+  cuda_emulation::has_library_products = false;
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, ModulatedDeformConv2dTest, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+import polyop
 from polyop._torch.operators import OPERATORS
 from tests.support.exported_nodes import Node
 from tests.support.on_gpu import (
@@ -76,3 +77,20 @@ def test_float64_equals_the_cpu(node: Node) -> None:
     for ours, theirs in zip(got, expected, strict=True):
         assert ours.is_cuda
         torch.testing.assert_close(ours.cpu(), theirs, rtol=1e-9, atol=1e-9, equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=DTYPE_NAMES.get)
+@pytest.mark.parametrize("side", [20, 270], ids=["images_together", "image_in_parts"])
+def test_deformable_convolution_by_cublas(side: int, dtype: torch.dtype) -> None:
+    """PyTorch loads cuBLASLt, which multiplies groups of 16 filters and more: of some images, or of a part of one."""
+    generator = torch.Generator().manual_seed(5)
+    images, channels = (3, 32) if side == 20 else (1, 128)
+    x = torch.rand(images, channels, side, side - 1, generator=generator) - 0.5
+    offset = torch.rand(images, 4 * 18, side, side - 1, generator=generator) * 6 - 3
+    mask = torch.rand(images, 4 * 9, side, side - 1, generator=generator)
+    weight = torch.rand(48, channels // 2, 3, 3, generator=generator) - 0.5
+    bias = torch.rand(48, generator=generator)
+    inputs = [t.to(dtype) for t in (x, offset, mask, weight, bias)]
+    expected = polyop.modulated_deform_conv2d(*inputs, padding=(1, 1), groups=2, deform_groups=4)
+    got = polyop.modulated_deform_conv2d(*to_gpu(inputs), padding=(1, 1), groups=2, deform_groups=4)
+    expect_equal(got, expected, FORWARD_TOLERANCES[dtype])
