@@ -210,7 +210,7 @@ Status ConvolveTiles(const CudaContext& cuda, const Sizes& s, int64_t batch, con
 template <class T>
 Status SampleColumns(const CudaContext& cuda, const Sizes& s, int64_t images, int64_t first, int64_t count,
                      const T* input, const T* offset, const T* mask, T* columns) {
-  constexpr int64_t kChannels = 16, kAhead = 4;  // of which so many are loaded before the first is written
+  constexpr int64_t kChannels = 16, kAhead = 4;  // of which kAhead are loaded before the first is written
   const int64_t pixels = s.height * s.width, each = s.deform_channels(), all = s.deform_groups * s.points();
   const Divider by_count(count), by_points(s.points()), parts(BlocksFor(each, kChannels)), by_group(s.deform_groups);
   const int64_t samples = images * s.deform_groups * BlocksFor(each, kChannels) * s.points() * count;

@@ -1,5 +1,5 @@
 // Products of matrices by cuBLASLt, if the process has loaded it, as PyTorch, JAX and ONNX Runtime do. polyop neither
-// links nor loads it, so a kernel that uses it also has tiles of its own (kernels/cuda/tile_product.h).
+// links nor loads it, so a kernel that uses it must also work without it (kernels/cuda/tile_product.h).
 #pragma once
 
 #include <cstdint>
