@@ -20,15 +20,16 @@ POLYOP_HD float ScaleOf(float sum) {
   return kLog ? std::log(sum) : 1 / sum;
 }
 
-// One warp per line, whose elements stay in registers: at most kHeld for each lane.
+// One warp per line, whose elements stay in registers: at most kHeld for each lane. Small blocks, of which eight share
+// a multiprocessor, leave less of a GPU idle at the end: 7,200 lines of 900 are 52 MB, 0.012 ms of an H200.
 template <bool kLog, int kHeld, class Load, class Store>
 Status InRegisters(const CudaContext& cuda, int64_t lines, int64_t length, const Load& load, const Store& store) {
   struct Held {
     float of[kHeld];
   };
-  constexpr int kWarps = kThreadsPerBlock / kWarpLanes;
+  constexpr int kThreads = 128, kWarps = kThreads / kWarpLanes;
   const int count = static_cast<int>(length);
-  return ForBlocks(cuda, BlocksFor(lines, kWarps), kThreadsPerBlock, 0, [=] POLYOP_DEVICE(Block& block) {
+  return ForBlocks<kThreads, 8>(cuda, BlocksFor(lines, kWarps), kThreads, 0, [=] POLYOP_DEVICE(Block& block) {
     block.ForWarps([&](int warp) {
       const int64_t line = block.index * kWarps + warp;
       if (line >= lines) return;
