@@ -13,6 +13,9 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from polyop._onnx.files import ModelFileError, copy_external_files, external_files, read_model
+from polyop.attaching import attach
+from tests.support import detectors
+from tests.support.detectors import cells, random_boxes
 
 X = np.ones((1, 64), np.float32)
 
@@ -28,18 +31,21 @@ def write(folder: Path, location: str = "m.onnx_data") -> Path:
     return folder / "m.onnx"
 
 
-@pytest.fixture
-def hub(tmp_path: Path) -> Path:
-    """Returns the snapshot's folder of a cache."""
-    file = write(tmp_path / "written")
+def link(file: Path, tmp_path: Path) -> Path:
+    """Moves a model and its data to a cache. Returns the snapshot's folder."""
     blobs, snapshot = tmp_path / "blobs", tmp_path / "snapshots" / "0123" / "onnx"
     blobs.mkdir()
     snapshot.mkdir(parents=True)
     for source, blob in ((file, "aaaa"), (file.with_name("m.onnx_data"), "bbbb")):
         source.rename(blobs / blob)
         (snapshot / source.name).symlink_to(Path("../../../blobs") / blob)
-    np.save(tmp_path / "x.npy", X)
     return snapshot
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Path:
+    np.save(tmp_path / "x.npy", X)
+    return link(write(tmp_path / "written"), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -68,6 +74,26 @@ def test_commands_accept_it(words: str, written: str, hub: Path, tmp_path: Path,
     if written:
         (y,) = onnxruntime.InferenceSession(out / written).run(None, {"x": X})
         assert (y == 64).all()
+
+
+def test_attach_accepts_it(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    rows = np.concatenate([random_boxes(rng, cells((64, 64)), (64, 64)), rng.random((cells((64, 64)), 2))], 1)
+    (tmp_path / "written").mkdir()
+    file = detectors.write(tmp_path / "written" / "m.onnx", (64, 64), {"output0": rows.T[None].astype(np.float32)})
+    attach(file, tmp_path / "inside.onnx")
+    onnx.save(onnx.load(file), file, save_as_external_data=True, location="m.onnx_data", size_threshold=100)
+    hub = link(file, tmp_path)
+    with pytest.raises(ModelFileError, match="is a link out of") as error:
+        attach(hub / "m.onnx", hub / "app.onnx")
+    assert "write to another folder" in error.value.hint
+    output = tmp_path / "out" / "app.onnx"
+    attach(hub / "m.onnx", output)
+    assert sorted(os.listdir(tmp_path / "blobs")) == ["aaaa", "bbbb"]
+    feeds = {"images": np.zeros((1, 3, 64, 64), np.float32)}
+    results = (onnxruntime.InferenceSession(f).run(None, feeds) for f in (tmp_path / "inside.onnx", output))
+    for expected, got in zip(*results, strict=True):
+        np.testing.assert_array_equal(got, expected)
 
 
 def test_the_folder_is_not_left(hub: Path, tmp_path: Path, program: str) -> None:
