@@ -1,5 +1,5 @@
-"""Times the CUDA kernels that people use most, compared with MMCV's, torchvision's and torch's. Results are compared
-first: a row says which ones differ, and no error ends the run. The cases are in bench/gpu_cases/.
+"""Times the CUDA kernels that people use most, compared with MMCV's, DCNv4's, torchvision's and torch's. Results are
+compared first: a row says which ones differ, and no error ends the run. The cases are in bench/gpu_cases/.
 
 Times are of CUDA events around single calls, interleaved with the rivals' calls. Before each call other data passes
 through the L2 cache, which also hides the time of the launch behind the GPU's own work. The column "replayed" is the
@@ -10,7 +10,7 @@ matrices of the same type, whichever is longer.
 A CUDA error that ends a process costs only its row: the program continues in a new process.
 
 python bench/gpu.py [--only roi_align,nms] [--seconds 0.5] [--json REPORT.json] [--table TABLE.md]
-POLYOP_MMCV_SOURCE names a checkout of MMCV, whose kernels are compiled once (bench/gpu_rivals.py).
+POLYOP_MMCV_SOURCE and POLYOP_DCNV4_SOURCE name checkouts whose kernels are compiled once (bench/gpu_rivals.py).
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ def milliseconds(value: float | None) -> str:
 
 def table_of(about: dict[str, Any], rows: list[Row]) -> str:
     """Returns the table in Markdown."""
-    names = sorted({name for row in rows for name in row.rivals}, key=["MMCV", "torchvision", "torch"].index)
+    names = sorted({name for row in rows for name in row.rivals}, key=["MMCV", "DCNv4", "torchvision", "torch"].index)
     heads = ["operator", "call", "type", "min", "median", "replayed", "limit", "of limit", *names, "notes"]
     rates = ", ".join(f"{gflops / 1e3:.0f} TFLOP/s in {name}" for name, gflops in about["products_gflop_s"].items())
     lines = [

@@ -1,10 +1,9 @@
-"""CUDA kernels of other projects for bench/gpu.py: torchvision's operators, and those of a checkout of
-github.com/open-mmlab/mmcv that POLYOP_MMCV_SOURCE names.
+"""CUDA kernels of other projects for bench/gpu.py: torchvision's operators, and those of checkouts of
+github.com/open-mmlab/mmcv and github.com/OpenGVLab/DCNv4 that POLYOP_MMCV_SOURCE and POLYOP_DCNV4_SOURCE name.
 
-`python bench/gpu_rivals.py` compiles MMCV's kernels without running them, into build/rivals/mmcv_kernels/. It needs
-nvcc and a torch with CUDA's headers; POLYOP_TORCH_ROOT selects a torch other than the one that is imported, and
-CUDAARCHS the GPU (90). A library that is there already is used without a checkout and without a compiler, so it may
-come from another machine.
+`python bench/gpu_rivals.py` compiles their kernels without running them, into build/rivals/. It needs nvcc and a torch
+with CUDA's headers; POLYOP_TORCH_ROOT selects a torch other than the one that is imported, and CUDAARCHS the GPU (90).
+A library that is there already is used without a checkout and without a compiler, so it may come from another machine.
 """
 
 from __future__ import annotations
@@ -13,7 +12,9 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,6 @@ from typing import Any
 import torch
 from gradient_rivals import BUILD
 
-NAME = "mmcv_kernels"
 # The functions of MMCV's sources, by the name of the file.
 FUNCTIONS = {
     "roi_align": ["roi_align_forward", "roi_align_backward"],
@@ -59,6 +59,7 @@ UNITS = [
     # Apart, because scatter_points and voxelization, and both files of points in boxes, declare the same names.
     ["box_iou_rotated", "scatter_points", "roiaware_pool3d"],
 ]
+DCNV4 = ["dcnv4_forward", "dcnv4_backward", "flash_deform_attn_forward", "flash_deform_attn_backward"]
 # torch.ops has no int and no float: every function is registered with the types that it has.
 REGISTRATION = """
 #include <torch/library.h>
@@ -75,52 +76,85 @@ template <class R, class... A, R (*function)(A...)> struct Registered<function> 
 """
 
 
-def sources_of(csrc: Path) -> dict[str, str]:
+def registration(library: str, functions: list[str]) -> list[str]:
+    lines = [f'  m.def("{name}", &Registered<&::{name}>::Call);' for name in functions]
+    return [REGISTRATION, f"TORCH_LIBRARY({library}, m) {{", *lines, "}\n"]
+
+
+def mmcv_sources(csrc: Path) -> dict[str, str]:
     """Returns the texts of the sources by name. All kernels are called through MMCV's own functions."""
     kernels = {
         f"kernels_{i}.cu": "".join(f'#include "{csrc}/pytorch/cuda/{file}_cuda.cu"\n' for file in files)
         for i, files in enumerate(UNITS)
     }
-    functions = [name for names in FUNCTIONS.values() for name in names]
     lines = [f'#include "{csrc}/pytorch/{file}.cpp"' for file in FUNCTIONS]
-    lines += [REGISTRATION, f"TORCH_LIBRARY({NAME}, m) {{"]
-    lines += [f'  m.def("{name}", &Registered<&::{name}>::Call);' for name in functions]
+    lines += registration("mmcv_kernels", [name for names in FUNCTIONS.values() for name in names])
     # Its own file, because it declares types that the functions' files declare too.
     return {
         **kernels,
-        "functions.cpp": "\n".join([*lines, "}\n"]),
+        "functions.cpp": "\n".join(lines),
         "dispatch.cpp": f'#include "{csrc}/pytorch/cuda/cudabind.cpp"\n',
     }
+
+
+def dcnv4_sources(src: Path) -> dict[str, str]:
+    kernels = {f"{file}.cu": f'#include "{src}/cuda/{file}_cuda.cu"\n' for file in ("dcnv4", "flash_deform_attn")}
+    return {**kernels, "functions.cpp": "\n".join([f'#include "{src}/dcnv4.h"', *registration("dcnv4_kernels", DCNV4)])}
+
+
+@dataclass(frozen=True)
+class Project:
+    """Another project. `csrc` is the folder of its sources in a checkout that `variable` names."""
+
+    title: str
+    variable: str
+    csrc: str
+    sources_of: Callable[[Path], dict[str, str]]
+    includes: tuple[str, ...]  # in the folder of the sources
+    flags: tuple[str, ...]
+
+
+PROJECTS = {
+    "mmcv_kernels": Project(
+        "MMCV", "POLYOP_MMCV_SOURCE", "mmcv/ops/csrc", mmcv_sources,
+        ("common", "common/cuda", "pytorch", "."), ("-DMMCV_WITH_CUDA",),
+    ),
+    "dcnv4_kernels": Project(
+        "DCNv4", "POLYOP_DCNV4_SOURCE", "DCNv4_op/src", dcnv4_sources, (".", "cuda"), ("-DWITH_CUDA",)
+    ),
+}  # fmt: skip
 
 
 def run(*command: str | Path) -> None:
     subprocess.run([str(word) for word in command], check=True)
 
 
-def compile_mmcv(csrc: Path, folder: Path) -> Path:
-    """Compiles what has changed, and returns the library."""
+def compile_kernels(name: str) -> Path:
+    """Compiles what has changed of a project, and returns the library."""
+    project, folder = PROJECTS[name], BUILD / name
+    csrc = Path(os.environ[project.variable]).resolve() / project.csrc
     root = Path(os.environ.get("POLYOP_TORCH_ROOT", Path(torch.__file__).parent))
     cuda = Path(os.environ.get("CUDA_HOME", "/usr/local/cuda"))
-    includes = [csrc / "common", csrc / "common" / "cuda", csrc / "pytorch", csrc, root / "include"]
+    includes = [*(csrc / path for path in project.includes), root / "include"]
     includes += [root / "include" / "torch" / "csrc" / "api" / "include", cuda / "include"]
     includes += [Path(path) for path in os.environ.get("CPATH", "").split(":") if path]
-    flags = [*(f"-I{path}" for path in includes), "-std=c++20", "-O3", "-w", "-DMMCV_WITH_CUDA"]
+    flags = [*(f"-I{path}" for path in includes), "-std=c++20", "-O3", "-w", *project.flags]
     architecture = os.environ.get("CUDAARCHS", "90").removesuffix("-real")
     device = [f"-gencode=arch=compute_{architecture},code=sm_{architecture}", "--expt-relaxed-constexpr"]
     # As PyTorch's own builds of extensions: the kernels use atomic additions of its Half.
     device += ["-D__CUDA_NO_HALF_OPERATORS__", "-D__CUDA_NO_HALF_CONVERSIONS__", "-D__CUDA_NO_HALF2_OPERATORS__"]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "lock").unlink(missing_ok=True)
-    library = folder / f"{NAME}.so"
+    library = folder / f"{name}.so"
 
-    def compile_source(name: str, text: str) -> Path:
+    def compile_source(file: str, text: str) -> Path:
         """Compiles a source that has changed."""
-        path, to = folder / name, folder / f"{name}.o"
+        path, to = folder / file, folder / f"{file}.o"
         if to.exists() and path.exists() and path.read_text() == text:
             return to
         path.write_text(text)
-        part = folder / f"{name}.part.o"
-        if name.endswith(".cu"):
+        part = folder / f"{file}.part.o"
+        if file.endswith(".cu"):
             run(cuda / "bin" / "nvcc", "-c", path, "-o", part, *flags, *device, "-Xcompiler=-fPIC")
         else:
             run("g++", "-c", path, "-o", part, *flags, "-fPIC")
@@ -131,7 +165,7 @@ def compile_mmcv(csrc: Path, folder: Path) -> Path:
         return to
 
     with ThreadPoolExecutor(os.cpu_count()) as threads:
-        objects = list(threads.map(compile_source, *zip(*sources_of(csrc).items(), strict=True)))
+        objects = list(threads.map(compile_source, *zip(*project.sources_of(csrc).items(), strict=True)))
     if not library.exists():
         libraries = ["-lc10", "-lc10_cuda", "-ltorch_cpu", "-ltorch_cuda", "-ltorch"]
         run(
@@ -148,21 +182,35 @@ def compile_mmcv(csrc: Path, folder: Path) -> Path:
     return library
 
 
-@cache
-def mmcv() -> Any:
-    """Returns MMCV's functions as torch.ops, or None without a library and without a checkout."""
-    folder, root = BUILD / NAME, os.environ.get("POLYOP_MMCV_SOURCE")
-    library = folder / f"{NAME}.so"
+def loaded(name: str) -> Any:
+    """Returns a project's functions as torch.ops, or None without a library and without a checkout."""
+    project, folder = PROJECTS[name], BUILD / name
+    library = folder / f"{name}.so"
     try:
-        if root is not None and (not library.exists() or (folder / "functions.cpp").exists()):
-            library = compile_mmcv(Path(root).resolve() / "mmcv" / "ops" / "csrc", folder)
+        if project.variable in os.environ and (not library.exists() or (folder / "functions.cpp").exists()):
+            library = compile_kernels(name)
         elif not library.exists():
             return None
         torch.ops.load_library(str(library))
     except (OSError, RuntimeError, subprocess.SubprocessError) as error:
-        print(f"MMCV is not a rival here: {error}", file=sys.stderr)
+        print(f"{project.title} is not a rival here: {error}", file=sys.stderr)
         return None
-    return getattr(torch.ops, NAME)
+    return getattr(torch.ops, name)
+
+
+@cache
+def mmcv() -> Any:
+    return loaded("mmcv_kernels")
+
+
+@cache
+def dcnv4() -> Any:
+    return loaded("dcnv4_kernels")
+
+
+def dcnv4_threads(items: int, threads: int, most: int) -> int:
+    """Returns the threads of a block as DCNv4's Python code chooses them: those of up to 64 items, if they divide all."""
+    return max(n for n in range(1, 65) if items % n == 0 and (n == 1 or n * threads <= most)) * threads
 
 
 @cache
@@ -177,10 +225,12 @@ def torchvision() -> Any:
 
 
 def main() -> None:
-    root = os.environ.get("POLYOP_MMCV_SOURCE")
-    if root is None or shutil.which("g++") is None:
-        raise SystemExit("expected POLYOP_MMCV_SOURCE, a checkout of MMCV, and a C++ compiler")
-    print(compile_mmcv(Path(root).resolve() / "mmcv" / "ops" / "csrc", BUILD / NAME))
+    named = [name for name, project in PROJECTS.items() if project.variable in os.environ]
+    if not named or shutil.which("g++") is None:
+        variables = " or ".join(project.variable for project in PROJECTS.values())
+        raise SystemExit(f"expected {variables}, a checkout, and a C++ compiler")
+    for name in named:
+        print(compile_kernels(name))
 
 
 if __name__ == "__main__":

@@ -48,6 +48,35 @@ differentiable("ms_deform_attn", "4 levels, 900 queries", F32, F16)(lambda dtype
 differentiable("ms_deform_attn", "4 levels, all pixels as queries", F32, F16)(lambda dtype: deformable(PIXELS, dtype))
 
 
+def flash(queries: int, dtype: torch.dtype) -> Call:
+    heads, channels, points = 8, 32, 8
+    shapes = torch.tensor(SIZES)
+    starts = shapes.prod(1).cumsum(0) - shapes.prod(1)
+    locations, logits = torch.rand(1, queries, heads, 2 * 4 * points), torch.randn(1, queries, heads, 4 * points)
+    inputs = [torch.randn(1, PIXELS, heads, channels), torch.cat([locations, logits], -1)]
+
+    def forward(value: Tensor, points_of: Tensor) -> Tensor:
+        threads = gpu_rivals.dcnv4_threads(queries, heads * channels // 8, 512)
+        return gpu_rivals.dcnv4().flash_deform_attn_forward(value, shapes, starts, points_of, 64, points, 8, threads)
+
+    def backward(grad: Tensor, value: Tensor, points_of: Tensor) -> list[Tensor]:
+        threads = gpu_rivals.dcnv4_threads(queries, heads * channels, 256)
+        of = gpu_rivals.dcnv4().flash_deform_attn_backward
+        return of(value, shapes, starts, points_of, grad, 64, points, 1, threads)
+
+    call = Call(
+        lambda v, p: torch.ops.polyop.flash_deform_attn(v, shapes, starts, p, points=points),
+        [t.to(dtype) for t in inputs],
+    )  # fmt: skip
+    return call.against_dcnv4(forward, backward)
+
+
+differentiable("flash_deform_attn", "4 levels of 8 points, 900 queries", F32, F16)(lambda dtype: flash(900, dtype))
+differentiable("flash_deform_attn", "4 levels of 8 points, all pixels as queries", F32, F16)(
+    lambda dtype: flash(PIXELS, dtype)
+)
+
+
 @differentiable("scaled_dot_product_attention", "8x900x64", F32, F16, backward=False)
 def _(dtype: torch.dtype) -> Call:
     q, k, v = (torch.randn(8, 900, 64).to(dtype) for _ in range(3))

@@ -65,6 +65,12 @@ class Call:
                 self.backwards["MMCV"] = backward
         return self
 
+    def against_dcnv4(self, forward: Callable[..., Any], backward: Callable[..., Sequence[Tensor]]) -> Call:
+        """Adds DCNv4's kernels, if they are compiled."""
+        if gpu_rivals.dcnv4() is not None:
+            self.forwards["DCNv4"], self.backwards["DCNv4"] = forward, backward
+        return self
+
     def against_torchvision(self, function: Callable[..., Tensor]) -> Call:
         """Adds a function of torchvision, if it is installed."""
         if gpu_rivals.torchvision() is not None:

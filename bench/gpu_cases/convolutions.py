@@ -94,3 +94,24 @@ def _(dtype: torch.dtype) -> Call:
 
     call = Call(lambda t: torch.ops.polyop.active_rotated_filter(t, indices), [torch.randn(256, 256, 8, 3, 3)])
     return call.against_mmcv(forward, backward)
+
+
+@differentiable("dcn_v4", "4x56x56, 8 groups of 32, 3x3", F32, F16)
+def _(dtype: torch.dtype) -> Call:
+    images, side, groups, channels = 4, 56, 8, 32
+    inputs = [torch.randn(images, side, side, groups * channels), torch.randn(images, side, side, groups * 27)]
+    window, pixels = [3, 3, 1, 1, 1, 1, 1, 1, groups, channels, 1.0], images * side * side
+
+    def forward(x: Tensor, offsets: Tensor) -> Tensor:
+        threads = gpu_rivals.dcnv4_threads(pixels, groups * channels // 8, 512)
+        return gpu_rivals.dcnv4().dcnv4_forward(x, offsets, *window, 256, 0, 8, threads, False)
+
+    def backward(grad: Tensor, x: Tensor, offsets: Tensor) -> list[Tensor]:
+        threads = gpu_rivals.dcnv4_threads(pixels, groups * channels, 256)
+        return gpu_rivals.dcnv4().dcnv4_backward(x, offsets, *window, 256, grad, 0, 1, threads, False)
+
+    call = Call(
+        lambda x, o: torch.ops.polyop.dcn_v4(x, o, pad_h=1, pad_w=1, group=groups, group_channels=channels),
+        [t.to(dtype) for t in inputs],
+    )  # fmt: skip
+    return call.against_dcnv4(forward, backward)
