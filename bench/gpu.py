@@ -2,7 +2,8 @@
 compared first: a row says which ones differ, and no error ends the run. The cases are in bench/gpu_cases/.
 
 Times are of CUDA events around single calls, interleaved with the rivals' calls. Before each call other data passes
-through the L2 cache, which also hides the time of the launch behind the GPU's own work. The column "replayed" is the
+through the L2 cache, and the GPU waits while the host launches the call: the time is the GPU's alone, unless the call
+itself waits for the GPU. The column "replayed" is the
 time of a call in a CUDA graph of many, with warm caches: what small calls take without the launch. The limit is the
 time to move what must be moved at the speed of a copy, or of the multiplications at the speed of torch's product of
 matrices of the same type, whichever is longer.
@@ -34,6 +35,7 @@ from polyop import __version__
 
 ROUNDS, WARM_UP = 30, 3
 TOLERANCES = {torch.float32: 2e-3, torch.float16: 5e-2}
+LAUNCH_CYCLES = 1_500_000  # of the GPU's clock: most of a millisecond, longer than any call's launch
 MANY = 20  # calls of a graph
 GRAPH_MS = 0.5  # slower calls do not need a graph
 STATE = "POLYOP_GPU_BENCH_STATE"  # a file with the rows of the processes before this one
@@ -85,6 +87,7 @@ class Clock:
             start = time.perf_counter()
             run()
             return (time.perf_counter() - start) * 1e3
+        torch.cuda._sleep(LAUNCH_CYCLES)
         begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         begin.record()
         run()
