@@ -154,9 +154,8 @@ Status Attend(const Context& context, const Attention<T>& attention) {
   const int64_t scratch_size =
       rows * (attention.size() + attention.key_columns().stride() + attention.value_columns().stride() + 1);
   const Scratch<float> packed = context.Allocate<float>(at_once * entry);
-  const Scratch<float> scratch = context.Allocate<float>(Context::NumTasks(at_once * blocks, grain) * scratch_size);
   const Scratch<int32_t> k_offsets = context.Allocate<int32_t>(std::max(attention.size(), keys));
-  if (!packed || !scratch || !k_offsets) return Internal("out of memory: ", at_once * entry, " packed keys and values");
+  if (!packed || !k_offsets) return Internal("out of memory: ", at_once * entry, " packed keys and values");
   std::iota(k_offsets.data(), k_offsets.data() + k_offsets.size(), 0);
 
   const int64_t panels = attention.panels();
@@ -167,14 +166,17 @@ Status Attend(const Context& context, const Attention<T>& attention) {
       for (int64_t i = begin; i < end; ++i)
         attention.Pack(first + i / panels, i % panels, packed.data() + i / panels * entry);
     });
-    context.ParallelFor(count * blocks, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
+    const auto attend = [&](float* scratch, int64_t begin, int64_t end) HWY_ATTR {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t at = i % blocks * rows;
         attention.Attend(first + i / blocks, at, std::min(rows, queries - at), rows, packed.data() + i / blocks * entry,
-                         k_offsets.data(), scratch.data() + task * scratch_size);
+                         k_offsets.data(), scratch);
       }
       if (attention.streams()) hwy::FlushStream();
-    });
+    };
+    if (!context.ParallelForWithScratch<float>(count * blocks, grain, scratch_size, attend)) {
+      return Internal("out of memory: scores of ", rows, " queries and ", keys, " keys");
+    }
   }
   return Status::Ok();
 }

@@ -77,19 +77,16 @@ Status SuppressBatches(const DetectionRule& rule, const Context& context, Tensor
   const int64_t max_kept = rule.topk > 0 ? std::min(rule.topk, count) : count;
   const int64_t groups = (classes + kGroup - 1) / kGroup;
   const ItemGroups in_turn(images, static_cast<double>(classes) * static_cast<double>(max_kept) * sizeof(Detection));
-  const int64_t grain = GrainFor(20.0 * static_cast<double>(count)), tasks = in_turn.MaxTasks(groups, grain);
+  const int64_t grain = GrainFor(20.0 * static_cast<double>(count));
   const int64_t bytes = (Boxes::BytesFor(max_kept) + 63) / 64 * 64;
-  const Scratch<char> memory = context.Allocate<char>(tasks * bytes);
-  const Scratch<Detection> candidates = context.Allocate<Detection>(tasks * kGroup * count);
+  const int64_t candidate_bytes = kGroup * count * static_cast<int64_t>(sizeof(Detection));
   const Scratch<Detection> kept = context.Allocate<Detection>(in_turn.at_once() * classes * max_kept);
   const Scratch<int64_t> num_kept = context.Allocate<int64_t>(in_turn.at_once() * classes);
-  if (!memory || !candidates || !kept || !num_kept) {
-    return Internal("out of memory: scratch for 'scores' of shape ", ToString(scores.shape()));
-  }
+  bool fits = kept && num_kept;
   in_turn.ForEach([&](int64_t from, int64_t some) {
-    context.ParallelFor(some * groups, grain, [&](int64_t task, int64_t begin, int64_t end) {
-      Candidates group{candidates.data() + task * kGroup * count, count};
-      const Boxes sorted = make(memory.data() + task * bytes, max_kept);
+    const auto suppress = [&](char* memory, int64_t begin, int64_t end) {
+      Candidates group{reinterpret_cast<Detection*>(memory + bytes), count};
+      const Boxes sorted = make(memory, max_kept);
       for (int64_t item = begin; item < end; ++item) {
         const int64_t slot = item / groups, image = from + slot;
         const int64_t first = item % groups * kGroup, width = std::min(kGroup, classes - first);
@@ -107,7 +104,9 @@ Status SuppressBatches(const DetectionRule& rule, const Context& context, Tensor
           for (int64_t k = 0; k < num_kept[set]; ++k) kept[set * max_kept + k] = mine[sorted.kept_index[k]];
         }
       }
-    });
+    };
+    fits = fits && context.ParallelForWithScratch<char>(some * groups, grain, bytes + candidate_bytes, suppress);
+    if (!fits) return;
     context.ParallelFor(some, 1, [&](int64_t begin, int64_t end) {
       for (int64_t slot = begin; slot < end; ++slot) {
         const int64_t image = from + slot;
@@ -140,7 +139,8 @@ Status SuppressBatches(const DetectionRule& rule, const Context& context, Tensor
       }
     });
   });
-  return Status::Ok();
+  if (fits) return Status::Ok();
+  return Internal("out of memory: scratch for 'scores' of shape ", ToString(scores.shape()));
 }
 
 }  // namespace

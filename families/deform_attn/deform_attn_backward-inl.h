@@ -385,44 +385,43 @@ struct AttnBackward {
   struct Split {
     bool in_place;   // gradients are accumulated in the tensor
     int64_t blocks;  // of queries, per image and head
-    int64_t grain;   // items (an image, a head and a block) per task
   };
   Split SplitValues() const {
     constexpr int64_t kBytes = 64 << 20, kEnoughItems = 8, kEnoughSamples = 4096;
-    const int64_t room = std::clamp<int64_t>(kBytes / CopyBytes(), 1, Context::kMaxTasks);
-    Split split{CanWorkInPlace() && (!ReadsPixelsOften() || room < kEnoughItems / 2), 1, 1};
+    const int64_t room = std::max<int64_t>(kBytes / CopyBytes(), 1);
+    Split split{CanWorkInPlace() && (!ReadsPixelsOften() || room < kEnoughItems / 2), 1};
     if (items() < kEnoughItems && !split.in_place) {
       const int64_t most = std::min({queries, room / items(), queries * levels.samples() / kEnoughSamples});
       split.blocks = std::clamp<int64_t>(most, 1, (kEnoughItems + items() - 1) / items());
     }
-    const int64_t total = items() * split.blocks, tasks = split.in_place ? Context::kMaxTasks : room;
-    split.grain = (total + tasks - 1) / tasks;
     return split;
   }
 
-  // Computes the gradients of values. A task owns one head of one image: no two threads write the same values. With few
-  // heads, tasks own some of the queries, and their sums are added in the end.
+  // Computes the gradients of values. An item is a head of an image: no two threads write the same values. With few
+  // heads, it is also a block of the queries, and the sums of the blocks are added in the end.
   Status OfValues(T* grad_value) const {
     const Split split = SplitValues();
     const int64_t samples = levels.samples(), total = items() * split.blocks;
-    const int64_t tasks = Context::NumTasks(total, split.grain), head_size = split.in_place ? 0 : spatial() * pitch();
-    const int64_t ints_each = Queries::IntegersFor(samples), floats_each = Queries::FloatsFor(samples, pitch());
-    const Scratch<int32_t> ints = context.Allocate<int32_t>(tasks * ints_each);
-    const Scratch<float> floats = context.Allocate<float>(tasks * floats_each);
-    const Scratch<float> sums = context.Allocate<float>(tasks * head_size);
-    if (!ints || !floats || !sums) return Internal("out of memory: scratch for ", samples, " samples");
+    const int64_t head_size = split.in_place ? 0 : spatial() * pitch();
+    const int64_t int_bytes = (Queries::IntegersFor(samples) * static_cast<int64_t>(sizeof(int32_t)) + 63) / 64 * 64;
+    const int64_t floats = (Queries::FloatsFor(samples, pitch()) + 15) / 16 * 16;
+    const int64_t own_sums = split.blocks > 1 ? 0 : head_size;
+    const Scratch<float> sums = context.Allocate<float>(split.blocks > 1 ? total * head_size : 0);
+    if (!sums) return Internal("out of memory: scratch for ", samples, " samples");
     if (split.in_place) {
       context.ParallelFor(value.size(), 1 << 16,
                           [&](int64_t begin, int64_t end) { std::fill(grad_value + begin, grad_value + end, T{}); });
     }
     const auto write = [&](int64_t of, int64_t p, const float* sum)
                            HWY_ATTR { NarrowRow(sum, depth(), grad_value + FirstOf(of) + p * heads() * depth()); };
-    context.ParallelFor(total, split.grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
-      Queries of_task(levels, locate, grad_output, queries, heads(), depth(), pitch(), ints.data() + task * ints_each,
-                      floats.data() + task * floats_each);
+    const auto compute = [&](char* memory, int64_t begin, int64_t end) HWY_ATTR {
+      auto* const first_float = reinterpret_cast<float*>(memory + int_bytes);
+      Queries of_task(levels, locate, grad_output, queries, heads(), depth(), pitch(),
+                      reinterpret_cast<int32_t*>(memory), first_float);
       for (int64_t item = begin; item < end; ++item) {
         const int64_t of = item / split.blocks, block = item % split.blocks;
-        HeadPixels head{nullptr, sums.data() + task * head_size, pitch(), pitch()};
+        float* const of_item = split.blocks > 1 ? sums.data() + item * head_size : first_float + floats;
+        HeadPixels head{nullptr, of_item, pitch(), pitch()};
         if constexpr (std::is_same_v<T, float>) {
           if (split.in_place) head = {nullptr, grad_value + FirstOf(of), heads() * depth(), depth()};
         }
@@ -433,9 +432,13 @@ struct AttnBackward {
         if (split.in_place || split.blocks > 1) continue;
         for (int64_t p = 0; p < spatial(); ++p) write(of, p, head.grad + p * pitch());
       }
-    });
+    };
+    const int64_t bytes = int_bytes + (floats + own_sums) * static_cast<int64_t>(sizeof(float));
+    if (!context.ParallelForWithScratch<char>(total, 1, bytes, compute)) {
+      return Internal("out of memory: gradients of ", spatial(), " pixels");
+    }
     if (split.blocks == 1) return Status::Ok();
-    // Each task had one item. Adds the sums of the blocks to those of the first block.
+    // Adds the sums of the blocks to those of the first block.
     const double nanoseconds = 0.3 * static_cast<double>(pitch() * split.blocks);
     context.ParallelFor(items() * spatial(), GrainFor(nanoseconds), [&](int64_t begin, int64_t end) HWY_ATTR {
       for (int64_t i = begin; i < end; ++i) {

@@ -143,16 +143,13 @@ Status ConvolveBy(const Context& context, const DeformConvRule& rule, const Tens
   const int64_t tiles = (s.out_pixels() + tile - 1) / tile, items = s.batch * tiles;
   const double flops = 2.0 * static_cast<double>(tile * s.depth()) * static_cast<double>(s.outputs);
   const double sampled = static_cast<double>(tile * s.points()) * static_cast<double>(s.padded_channels());
-  constexpr int64_t kMaxTasks = 32;  // each has separate columns
-  const int64_t grain = std::max(GrainFor(flops / 60 + sampled / 4), (items + kMaxTasks - 1) / kMaxTasks);
-  const int64_t tasks = Context::NumTasks(items, grain);
+  const int64_t grain = GrainFor(flops / 60 + sampled / 4);
   const int64_t scratch = tile * (column + group_sums);
   const int64_t copied = ChannelBlocks::ElementsFor(s.batch * s.deform_groups, s.deform_channels(), s.pixels());
   const Scratch<Element> copy = context.Allocate<Element>(copied);
   const Scratch<float> packed = context.Allocate<float>(s.groups * packed_group);
   const Scratch<int32_t> k_offsets = context.Allocate<int32_t>(s.groups * s.depth());
-  const Scratch<float> memory = context.Allocate<float>(tasks * scratch);
-  if (!copy || !packed || !k_offsets || !memory)
+  if (!copy || !packed || !k_offsets)
     return Internal("out of memory: scratch for an input of ", s.channels, " channels");
 
   ToChannelsLast(context, input.data(), s.batch * s.deform_groups, s.deform_channels(), s.pixels(), copy.data(), codes);
@@ -182,8 +179,7 @@ Status ConvolveBy(const Context& context, const DeformConvRule& rule, const Tens
     }
   });
 
-  context.ParallelFor(items, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
-    float* const columns = memory.data() + task * scratch;
+  const auto convolve = [&](float* columns, int64_t begin, int64_t end) HWY_ATTR {
     float* const sums = columns + tile * column;
     std::fill_n(columns, tile * column, 0.0f);  // rows after the last pixel are multiplied too
     for (int64_t item = begin; item < end; ++item) {
@@ -206,8 +202,9 @@ Status ConvolveBy(const Context& context, const DeformConvRule& rule, const Tens
                       codes);
       }
     }
-  });
-  return Status::Ok();
+  };
+  if (context.ParallelForWithScratch<float>(items, grain, scratch, convolve)) return Status::Ok();
+  return Internal("out of memory: columns of ", s.channels, " channels");
 }
 
 template <class T>

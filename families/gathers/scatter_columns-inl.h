@@ -37,7 +37,7 @@ Status ScatterColumns(const Context& context, const T* grad, const I* idx, int64
   if (batches * channels * columns == 0) return Status::Ok();
   constexpr int64_t kChunk = 128;
   return ScatterByBands(
-      context, SplitColumns(batches, channels, columns), to, [&](int64_t, const BlockBand& band) HWY_ATTR {
+      context, SplitColumns(batches, channels, columns), 0, to, [&](float*, const BlockBand& band) HWY_ATTR {
         HWY_ALIGN float tile[kChunk * kBlockChannels];
         const int64_t first = band.block * kBlockChannels, held = std::min(kBlockChannels, channels - first);
         for (int64_t begin = 0; begin < picks; begin += kChunk) {

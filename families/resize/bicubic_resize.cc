@@ -79,10 +79,8 @@ Status ResizeAll(const Context& context, Tensor<const T, 4> input, const ResizeA
   const Scratch<float> weights = context.Allocate<float>(4 * table_size);
   const int64_t planes = input.dim(0) * input.dim(1), all_rows = planes * rows.outputs;
   const int64_t grain = GrainFor(0.6 * static_cast<double>(columns.outputs));
-  const int64_t tasks = Context::NumTasks(all_rows, grain);
   const int64_t row_size = columns.outputs + kPad, buffer_size = 4 * row_size + columns.inputs + kPad;
-  const Scratch<float> buffers = context.Allocate<float>(tasks * buffer_size);
-  if (!indices || !weights || !buffers) return Internal("out of memory: ", tasks * buffer_size, " floats of scratch");
+  if (!indices || !weights) return Internal("out of memory: ", 8 * table_size, " weights and their indices");
 
   std::fill_n(indices.data(), indices.size(), 0);
   std::fill_n(weights.data(), weights.size(), 0.0f);
@@ -96,8 +94,7 @@ Status ResizeAll(const Context& context, Tensor<const T, 4> input, const ResizeA
   FillCubicTable(columns, column_table);
   FillCubicTable(rows, row_table);
 
-  context.ParallelFor(all_rows, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
-    float* ring = buffers.data() + task * buffer_size;
+  const auto resize = [&](float* ring, int64_t begin, int64_t end) HWY_ATTR {
     float* widened = ring + 4 * row_size;
     int64_t held[4] = {-1, -1, -1, -1};  // the row, across all planes, in each slot of the ring
     for (int64_t item = begin; item < end; ++item) {
@@ -118,8 +115,9 @@ Status ResizeAll(const Context& context, Tensor<const T, 4> input, const ResizeA
       }
       BlendRows(sources, row_weights, columns.outputs, output.data() + item * columns.outputs, codes);
     }
-  });
-  return Status::Ok();
+  };
+  if (context.ParallelForWithScratch<float>(all_rows, grain, buffer_size, resize)) return Status::Ok();
+  return Internal("out of memory: ", buffer_size, " floats of scratch");
 }
 
 template <class T>

@@ -178,11 +178,7 @@ Status ResizePlanesBackward(const Context& context, Tensor<const T, 4> grad_outp
                       0.4 * static_cast<double>(column_taps.taps * columns.inputs);
   const int64_t grain = GrainFor(1 + cost);
   const int64_t buffer_size = columns.outputs + kPad;
-  const Scratch<float> buffers = context.Allocate<float>(Context::NumTasks(all_rows, grain) * buffer_size);
-  if (!buffers) return Internal("out of memory: ", buffer_size, " floats of each task");
-
-  context.ParallelFor(all_rows, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
-    float* const sums = buffers.data() + task * buffer_size;
+  const auto resize = [&](float* sums, int64_t begin, int64_t end) HWY_ATTR {
     for (int64_t item = begin; item < end; ++item) {
       const int64_t plane = item / rows.inputs, y = item % rows.inputs, first = row_table.begin[y];
       SumRows(grad_output.data() + plane * rows.outputs * columns.outputs, row_table.output.data() + first,
@@ -190,8 +186,9 @@ Status ResizePlanesBackward(const Context& context, Tensor<const T, 4> grad_outp
       sums[columns.outputs] = 0;  // of padded taps
       SumColumns(sums, column_taps, columns.inputs, grad_input.data() + item * columns.inputs);
     }
-  });
-  return Status::Ok();
+  };
+  if (context.ParallelForWithScratch<float>(all_rows, grain, buffer_size, resize)) return Status::Ok();
+  return Internal("out of memory: ", buffer_size, " floats of scratch");
 }
 
 }  // namespace

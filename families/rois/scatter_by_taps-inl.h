@@ -95,8 +95,7 @@ Status ScatterByTaps(const Context& context, const RoiLevel<T>& level, int64_t i
   const Scratch<Tap> taps = context.Allocate<Tap>(room);
   const BandSplit split = BandSplit::Of(images, channels, level.height, level.width);
   const int64_t tile_floats = std::min(bins, kTileBins) * kBlockChannels;
-  const Scratch<float> memory = context.Allocate<float>(split.NumTasks() * tile_floats);
-  if (!taps || !memory) return Internal("out of memory: taps of ", count, " rois");
+  if (!taps) return Internal("out of memory: taps of ", count, " rois");
 
   context.ParallelFor(count * tiles, 8, [&](int64_t begin, int64_t end) {
     for (int64_t item = begin; item < end; ++item) {
@@ -123,8 +122,7 @@ Status ScatterByTaps(const Context& context, const RoiLevel<T>& level, int64_t i
                                 [&](const RoiSortKey& key) { return key.image < image; }) -
            order.data();
   };
-  return ScatterByBands(context, split, grad_input, [&](int64_t task, const BlockBand& band) {
-    float* const tile = memory.data() + task * tile_floats;
+  return ScatterByBands(context, split, tile_floats, grad_input, [&](float* tile, const BlockBand& band) {
     const BandPixels pixels = BandPixels::Of(band);
     const int64_t channel = band.block * kBlockChannels, held = std::min(kBlockChannels, channels - channel);
     const int64_t end = first_of(band.image + 1) * tiles;

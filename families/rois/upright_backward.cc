@@ -165,16 +165,11 @@ template <class T>
 Status PoolLevelBackward(const Context& context, const RoiLevel<T>& input, int64_t images, int64_t channels,
                          const UprightBoxes& boxes, const RoiPooling& how, const T* grad_output, T* grad_input) {
   const int64_t bins = how.rows * how.columns, pixels = input.height * input.width;
-  // In mode max a task copies its block of the image, so an image is one band.
-  const BandSplit split = how.average ? BandSplit::Of(images, channels, input.height, input.width)
-                                      : BandSplit::OfImages(images, channels, input.height, input.width);
-  const int64_t tasks = split.NumTasks();
-  const Scratch<float> tiles = context.Allocate<float>(tasks * bins * kBlockChannels);
-  const Scratch<float> copies = context.Allocate<float>(how.average ? 0 : tasks * pixels * kBlockChannels);
-  if (!tiles || !copies) return Internal("out of memory: scratch for ", tasks, " tasks");
-  return ScatterByBands(context, split, grad_input, [&](int64_t task, const BlockBand& band) {
-    float* const tile = tiles.data() + task * bins * kBlockChannels;
-    float* const copy = copies.data() + task * (how.average ? 0 : pixels * kBlockChannels);
+  // In mode max the block of an image is copied for each band, so an image is one band.
+  const BandSplit split = BandSplit::Of(images, channels, input.height, input.width, how.average ? 0 : 1);
+  const int64_t scratch = (bins + (how.average ? 0 : pixels)) * kBlockChannels;
+  return ScatterByBands(context, split, scratch, grad_input, [&](float* tile, const BlockBand& band) {
+    float* const copy = tile + bins * kBlockChannels;
     const int64_t first = band.block * kBlockChannels, held = std::min(kBlockChannels, channels - first);
     if (!how.average) {
       InterleaveChannels(input.data + (band.image * channels + first) * pixels, held, pixels, pixels, copy);

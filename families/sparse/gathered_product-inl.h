@@ -200,13 +200,10 @@ Status GatheredRowsProduct(const Context& context, const float* from, int64_t ch
   const int64_t outputs = out.dim(1), rows = out.dim(0);
   SparseFilters packed{offsets, channels, GemmColumns(outputs)};
   const int64_t stride = packed.columns.stride(), block_rows = SparseBlockRows(outputs);
-  const int64_t blocks = (rows + block_rows - 1) / block_rows, per_task = (block_rows + 1) * stride;
+  const int64_t blocks = (rows + block_rows - 1) / block_rows;
   const Scratch<float> weights = context.Allocate<float>(offsets * channels * stride);
   const Scratch<float> biases = context.Allocate<float>(stride), zeros = context.Allocate<float>(kGemmDepthBlock);
-  const int64_t tasks = Context::NumTasks(blocks, 1);
-  const Scratch<float> sums = context.Allocate<float>(tasks * per_task);
-  const Scratch<PairGroups> groups = context.Allocate<PairGroups>(tasks);
-  if (!weights || !biases || !zeros || !sums || !groups) {
+  if (!weights || !biases || !zeros) {
     return Internal("out of memory: scratch for ", rows, " outputs of ", outputs, " channels");
   }
   PackSparseFilters(context, filters, &packed, weights.data());
@@ -214,9 +211,10 @@ Status GatheredRowsProduct(const Context& context, const float* from, int64_t ch
   std::fill_n(biases.data(), stride, 0.0f);
   for (int64_t k = 0; bias != nullptr && k < outputs; ++k) biases[k] = ToFloat(bias[k]);
 
-  context.ParallelFor(blocks, 1, [&](int64_t task, int64_t begin, int64_t end) {
-    PairGroups& mine = *new (groups.data() + task) PairGroups;
-    float *const to = sums.data() + task * per_task, *const spare = to + block_rows * stride;
+  constexpr int64_t kGroupBytes = (static_cast<int64_t>(sizeof(PairGroups)) + 63) / 64 * 64;
+  const auto compute = [&](char* memory, int64_t begin, int64_t end) {
+    PairGroups& mine = *new (memory) PairGroups;
+    float *const to = reinterpret_cast<float*>(memory + kGroupBytes), *const spare = to + block_rows * stride;
     std::fill_n(spare, stride, 0.0f);
     for (int64_t block = begin; block < end; ++block) {
       const int64_t first = block * block_rows, size = std::min(block_rows, rows - first);
@@ -238,8 +236,10 @@ Status GatheredRowsProduct(const Context& context, const float* from, int64_t ch
                         out.data() + (first + o) * outputs);
       }
     }
-  });
-  return Status::Ok();
+  };
+  const int64_t bytes = kGroupBytes + (block_rows + 1) * stride * static_cast<int64_t>(sizeof(float));
+  if (context.ParallelForWithScratch<char>(blocks, 1, bytes, compute)) return Status::Ok();
+  return Internal("out of memory: scratch for ", block_rows, " outputs of ", outputs, " channels");
 }
 
 /// Converts the rows of a tensor to floats. `memory` has space for them, or is empty if they are floats.

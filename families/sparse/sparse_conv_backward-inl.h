@@ -113,20 +113,21 @@ Status SparseFiltersBackward(const Context& context, const SparseRows& rows, int
       std::clamp<int64_t>((kItems + offsets - 1) / offsets, 1, std::max<int64_t>(std::min(blocks, possible), 1));
   const int64_t items = offsets * splits, stride = GemmColumns(rows.channels).stride();
   const Scratch<float> sums = context.Allocate<float>(items * sums_size);
-  const Scratch<float> memory = context.Allocate<float>(Context::NumTasks(items, 1) * memory_size);
-  if (!sums || !memory)
-    return Internal("out of memory: gradients of ", offsets, " offsets of ", rows.outputs, " filters");
-  context.ParallelFor(items, 1, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
+  if (!sums) return Internal("out of memory: gradients of ", offsets, " offsets of ", rows.outputs, " filters");
+  const auto multiply = [&](float* memory, int64_t begin, int64_t end) HWY_ATTR {
     for (int64_t item = begin; item < end; ++item) {
       const int64_t f = item / splits, split = item % splits;
-      PairProducts products(rows, memory.data() + task * memory_size, sums.data() + item * sums_size);
+      PairProducts products(rows, memory, sums.data() + item * sums_size);
       for (int64_t block = blocks * split / splits; block < blocks * (split + 1) / splits; ++block) {
         for_pairs(f, block,
                   [&](int64_t output, int64_t input) HWY_ATTR { products.Add(output, block * block_rows + input); });
       }
       products.Multiply();
     }
-  });
+  };
+  if (!context.ParallelForWithScratch<float>(items, 1, memory_size, multiply)) {
+    return Internal("out of memory: pairs of ", rows.channels, " channels and ", rows.outputs, " filters");
+  }
   const int64_t grain = GrainFor(static_cast<double>(rows.channels * splits));
   context.ParallelFor(rows.outputs * offsets, grain, [&](int64_t begin, int64_t end) HWY_ATTR {
     for (int64_t row = begin; row < end; ++row) {

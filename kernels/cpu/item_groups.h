@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "core/context.h"
-
 namespace polyop {
 
 /// `count` items, each of which needs some scratch memory. As many are processed together as kBytes hold, but at least
@@ -20,11 +18,6 @@ class ItemGroups {
 
   /// Returns the number of items of a group; the last one may have fewer.
   int64_t at_once() const { return std::min(count_, size_); }
-  /// Returns the largest number of tasks of a ParallelFor over `parts` parts of every item of a group. A smaller group
-  /// may have more tasks.
-  int64_t MaxTasks(int64_t parts, int64_t grain) const {
-    return std::max(Context::NumTasks(at_once() * parts, grain), Context::NumTasks(count_ % size_ * parts, grain));
-  }
   /// Calls body(first, size) for each group.
   template <class Body>
   void ForEach(const Body& body) const {

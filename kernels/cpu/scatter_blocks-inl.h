@@ -35,9 +35,8 @@ struct BlockBand {
 /// The division of images [images, channels, height, width] into bands.
 struct BandSplit {
   int64_t images, channels, height, width;
-  int64_t bands;      // per image
-  int64_t rows;       // per band; the last may have fewer
-  int64_t grain = 1;  // minimum number of bands of a task
+  int64_t bands;  // per image
+  int64_t rows;   // per band; the last may have fewer
 
   /// Chooses bands whose sums fit in the L2 cache, and enough of them for several threads; or `bands` of them, unless
   /// 0.
@@ -58,39 +57,29 @@ struct BandSplit {
     rows = std::max<int64_t>(rows, 1);
     return {images, channels, height, width, (height + rows - 1) / rows, rows};
   }
-  /// Makes every image one band, for tasks that also hold a copy of it. There are few tasks, so that the copies are
-  /// few.
-  static BandSplit OfImages(int64_t images, int64_t channels, int64_t height, int64_t width) {
-    constexpr int64_t kMaxCopies = 16;
-    BandSplit split = Of(images, channels, height, width, 1);
-    split.grain = (split.count() + kMaxCopies - 1) / kMaxCopies;
-    return split;
-  }
   int64_t count() const { return images * ChannelBlocks::BlocksFor(channels) * bands; }
-  int64_t NumTasks() const { return Context::NumTasks(count(), grain); }
 };
 
-/// Calls add(task, band) for every band, whose sums are initially 0, and writes the sums to `to` [images, channels,
-/// height, width]. `task` is in [0, split.NumTasks()), for the caller's scratch.
+/// Calls add(scratch, band) for every band, whose sums are initially 0, and writes the sums to `to` [images, channels,
+/// height, width]. `scratch` points to `scratch_floats` floats, aligned to 64 bytes, that no other running call uses.
 template <class T, class Add>
-Status ScatterByBands(const Context& context, const BandSplit& split, T* to, const Add& add) {
+Status ScatterByBands(const Context& context, const BandSplit& split, int64_t scratch_floats, T* to, const Add& add) {
   const int64_t floats = split.rows * split.width * kBlockChannels;
   const int64_t blocks = ChannelBlocks::BlocksFor(split.channels), pixels = split.height * split.width;
-  const Scratch<float> sums = context.Allocate<float>(split.NumTasks() * floats);
-  if (!sums) return Internal("out of memory: sums of ", floats, " elements for each of ", split.NumTasks(), " tasks");
-  context.ParallelFor(split.count(), split.grain, [&](int64_t task, int64_t first, int64_t last) {
+  const auto scatter = [&](float* sums, int64_t first, int64_t last) {
     for (int64_t item = first; item < last; ++item) {
       const int64_t band_index = item % split.bands, plane = item / split.bands;
       const int64_t begin = band_index * split.rows, end = std::min(split.height, begin + split.rows);
-      const BlockBand band{plane / blocks, plane % blocks, begin, end, split.width, sums.data() + task * floats};
+      const BlockBand band{plane / blocks, plane % blocks, begin, end, split.width, sums};
       const int64_t held = (end - begin) * split.width, channel = band.block * kBlockChannels;
       std::fill_n(band.sums, held * kBlockChannels, 0.0f);
-      add(task, band);
+      add(sums + floats, band);
       WriteChannels(band.sums, held, std::min(kBlockChannels, split.channels - channel), pixels,
                     to + (band.image * split.channels + channel) * pixels + begin * split.width);
     }
-  });
-  return Status::Ok();
+  };
+  if (context.ParallelForWithScratch<float>(split.count(), 1, floats + scratch_floats, scatter)) return Status::Ok();
+  return Internal("out of memory: sums of ", floats, " elements");
 }
 
 /// Adds weight * block to to[0, 16).

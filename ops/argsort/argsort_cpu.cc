@@ -99,13 +99,12 @@ Status ArgsortCpu(const Argsort& op, const Context& context, Tensor<const T, kAn
     return Status::Ok();
   }
   const int64_t grain = GrainFor(10 * static_cast<double>(length)), size = RowSort<Key>::Size(length);
-  const Scratch<KeyAndIndex<Key>> pairs = context.Allocate<KeyAndIndex<Key>>(Context::NumTasks(rows, grain) * size);
-  if (!pairs) return Internal("out of memory: rows of ", length, " elements");
-  context.ParallelFor(rows, grain, [&](int64_t task, int64_t begin, int64_t end) {
-    RowSort<Key> sort(pairs.data() + task * size, length);
+  const auto sort_rows = [&](KeyAndIndex<Key>* pairs, int64_t begin, int64_t end) {
+    RowSort<Key> sort(pairs, length);
     for (int64_t n = begin; n < end; ++n) sort.Sort(x.data() + n * length, flipped_bits, order.data() + n * length);
-  });
-  return Status::Ok();
+  };
+  if (context.ParallelForWithScratch<KeyAndIndex<Key>>(rows, grain, size, sort_rows)) return Status::Ok();
+  return Internal("out of memory: rows of ", length, " elements");
 }
 POLYOP_PLAIN_CPU_KERNELS(Argsort, ArgsortCpu, float, double, Half, BFloat16, int32_t, int64_t);
 

@@ -1,6 +1,7 @@
 #include "ops/argsort/argsort.h"
 
 #include "testing/alignment.h"
+#include "testing/scratch.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
@@ -52,6 +53,12 @@ TEST(Argsort, SameAtAnyAlignment) {
   std::mt19937 rng(2);
   ExpectSameAtAnyAlignment(Argsort{}, {HostTensor::Uniform(DType::kI32, {20000}, rng, -100, 100)});
   ExpectSameAtAnyAlignment(Argsort{}, {HostTensor::Uniform(DType::kF16, {3, 200}, rng, -100, 100)});
+}
+
+TEST(Argsort, ScratchForOneThread) {
+  std::mt19937 rng(3);
+  ExpectScratchOfOneThread(
+      Argsort{}, [&](int64_t rows) { return std::vector{HostTensor::Uniform(DType::kF32, {rows, 3000}, rng)}; });
 }
 
 TEST(Argsort, RejectsInvalidInputs) {

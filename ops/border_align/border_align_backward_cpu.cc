@@ -53,11 +53,12 @@ Status BorderAlignBackwardCpu(const BorderAlignBackward& op, const Context& cont
   const int64_t channels = input.dim(1) / kBorderSides, number = boxes.dim(1), samples = op.pool_size + 1;
   const int64_t lines = number * kBorderSides;
   const bool keep = lines * samples <= kMaxKeptSamples;
-  const BandSplit split = BandSplit::OfImages(kBorderSides, channels, height, width);
-  const int64_t tasks = split.NumTasks();
-  const Scratch<SampleTaps> taps = context.Allocate<SampleTaps>(keep ? lines * samples : tasks * samples);
-  const Scratch<float> copies = context.Allocate<float>(tasks * pixels * kBlockChannels);
-  if (!taps || !copies) return Internal("out of memory: copies of ", ToString(input.shape()));
+  const BandSplit split = BandSplit::Of(kBorderSides, channels, height, width, 1);
+  const Scratch<SampleTaps> taps = context.Allocate<SampleTaps>(keep ? lines * samples : 0);
+  if (!taps) return Internal("out of memory: samples of ", ToString(boxes.shape()));
+  static_assert(sizeof(SampleTaps) % sizeof(float) == 0 && alignof(SampleTaps) <= 64);
+  const int64_t line_floats = keep ? 0 : samples * static_cast<int64_t>(sizeof(SampleTaps) / sizeof(float));
+  const int64_t scratch = pixels * kBlockChannels + line_floats;
   for (int64_t n = 0; n < input.dim(0); ++n) {
     const auto fill = [&](int64_t k, int side, SampleTaps* to) {
       for (int64_t s = 0; s < samples; ++s) {
@@ -73,10 +74,10 @@ Status BorderAlignBackwardCpu(const BorderAlignBackward& op, const Context& cont
                         });
     const int64_t image = n * input.dim(1) * pixels;
     POLYOP_RETURN_IF_ERROR(
-        ScatterByBands(context, split, grad_input.data() + image, [&](int64_t task, const BlockBand& band) {
+        ScatterByBands(context, split, scratch, grad_input.data() + image, [&](float* copy, const BlockBand& band) {
           const int64_t side = band.image, channel = band.block * kBlockChannels;
           const int64_t held = std::min(kBlockChannels, channels - channel);
-          float* const copy = copies.data() + task * pixels * kBlockChannels;
+          auto* const taps_of_line = reinterpret_cast<SampleTaps*>(copy + pixels * kBlockChannels);
           InterleaveChannels(input.data() + image + (side * channels + channel) * pixels, held, pixels, pixels, copy);
           HWY_ALIGN float tile[kTileBoxes * kBorderSides * kBlockChannels];
           for (int64_t first = 0; first < number; first += kTileBoxes) {
@@ -85,7 +86,7 @@ Status BorderAlignBackwardCpu(const BorderAlignBackward& op, const Context& cont
                                lines, some * kBorderSides, tile);
             for (int64_t k = 0; k < some; ++k) {
               const int64_t line = (first + k) * kBorderSides + side;
-              SampleTaps* const of_line = taps.data() + (keep ? line : task) * samples;
+              SampleTaps* const of_line = keep ? taps.data() + line * samples : taps_of_line;
               if (!keep) fill(first + k, static_cast<int>(side), of_line);
               AddLargest(of_line, samples, tile + (k * kBorderSides + side) * kBlockChannels, copy, band.sums);
             }

@@ -12,8 +12,6 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-constexpr int64_t kScratchBytes = 64 << 20;
-
 using F = hn::ScalableTag<float>;
 
 int64_t WithVectors(int64_t count) {
@@ -50,12 +48,6 @@ struct Sizes {
   // The columns of output pixels whose window column `ix` is in the image.
   int64_t FirstInside(int64_t ix) const { return std::clamp<int64_t>((half - ix) * scale, 0, out_width); }
   int64_t LastInside(int64_t ix) const { return std::clamp<int64_t>(out_width - (ix - half) * scale, 0, out_width); }
-  // Returns a grain for tasks that need `floats` elements of scratch each.
-  static int64_t Grain(int64_t items, int64_t floats) {
-    const int64_t each = std::max<int64_t>(floats * static_cast<int64_t>(sizeof(float)), 1);
-    const int64_t tasks = std::clamp<int64_t>(kScratchBytes / each, 1, Context::kMaxTasks);
-    return std::max<int64_t>((items + tasks - 1) / tasks, 1);
-  }
 };
 
 template <class T>
@@ -114,11 +106,8 @@ Status FeaturesBackward(const Context& context, const Sizes& s, const T* grad_ou
   const int64_t bands = (s.height + band - 1) / band, items = s.images * blocks * bands;
   const int64_t grad_rows = std::min(band + 2 * s.half, s.height) * s.scale, grad_step = grad_rows * s.pitch;
   const int64_t floats = kChannels * grad_step + s.kernel * s.row + kChannels * s.row + s.width;
-  const int64_t grain = Sizes::Grain(items, floats);
-  const Scratch<float> scratch = context.Allocate<float>(Context::NumTasks(items, grain) * floats);
-  if (!scratch) return Internal("out of memory: ", floats, " elements for each task");
-  context.ParallelFor(items, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
-    float* const grads = scratch.data() + task * floats;     // [16][grad_rows][pitch]
+  // `grads` is [16][grad_rows][pitch].
+  const auto compute = [&](float* grads, int64_t begin, int64_t end) HWY_ATTR {
     float* const mask_rows = grads + kChannels * grad_step;  // [kernel][row]
     float* const sums = mask_rows + s.kernel * s.row;        // [16][row]
     float* const buffer = sums + kChannels * s.row;          // [width]
@@ -160,8 +149,9 @@ Status FeaturesBackward(const Context& context, const Sizes& s, const T* grad_ou
         }
       }
     }
-  });
-  return Status::Ok();
+  };
+  if (context.ParallelForWithScratch<float>(items, 1, floats, compute)) return Status::Ok();
+  return Internal("out of memory: ", floats, " elements for some rows");
 }
 
 // Sets to[kColumns][s.row] to the products of gradients [channels][s.row] and features [channels][s.pitch], summed over
@@ -204,11 +194,8 @@ Status MasksBackward(const Context& context, const Sizes& s, const T* grad_outpu
   const int64_t parts = (s.scale + kRows - 1) / kRows, items = s.images * s.height * parts;
   const int64_t rows_each = std::min(s.scale, kRows), grads_size = s.channels * s.row;
   const int64_t floats = rows_each * grads_size + s.channels * s.pitch + kColumns * s.row;
-  const int64_t grain = Sizes::Grain(items, floats);
-  const Scratch<float> scratch = context.Allocate<float>(Context::NumTasks(items, grain) * floats);
-  if (!scratch) return Internal("out of memory: ", floats, " elements for each task");
-  context.ParallelFor(items, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
-    float* const grads = scratch.data() + task * floats;     // [rows][channels][row]
+  // `grads` is [rows][channels][row].
+  const auto compute = [&](float* grads, int64_t begin, int64_t end) HWY_ATTR {
     float* const repeated = grads + rows_each * grads_size;  // [channels][pitch]: features in the output's resolution
     float* const sums = repeated + s.channels * s.pitch;     // [columns][row]
     std::fill_n(grads, floats, 0.0f);                        // the margins remain 0
@@ -250,8 +237,9 @@ Status MasksBackward(const Context& context, const Sizes& s, const T* grad_outpu
         }
       }
     }
-  });
-  return Status::Ok();
+  };
+  if (context.ParallelForWithScratch<float>(items, 1, floats, compute)) return Status::Ok();
+  return Internal("out of memory: ", floats, " elements for some rows");
 }
 
 template <class T>

@@ -41,14 +41,10 @@ Status CausalConv1dBackwardCpu(const CausalConv1dBackward& op, const Context& co
                                std::optional<Tensor<W, 1>> grad_bias, std::optional<Tensor<T, 3>> grad_initial_state) {
   const int64_t batch = x.dim(0), dim = x.dim(1), length = x.dim(2), width = weight.dim(1), before = width - 1;
   const int64_t grain = GrainFor(static_cast<double>(batch * length * (width + 4)) * 0.5 + static_cast<double>(width));
-  const int64_t floats = width + 3 * (length + 2 * before + kMargin), tasks = Context::NumTasks(dim, grain);
-  const Scratch<float> memory = context.Allocate<float>(tasks * floats);
-  const Scratch<double> sums = context.Allocate<double>(tasks * width);
-  if (!memory || !sums) return Internal("out of memory: rows of ", length, " steps");
-  context.ParallelFor(dim, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
+  const int64_t doubles = width + (width + 3 * (length + 2 * before + kMargin) + 1) / 2;
+  const auto compute = [&](double* of_weights, int64_t begin, int64_t end) HWY_ATTR {
     const RowTag d;
-    float* const weights = memory.data() + task * floats;
-    double* const of_weights = sums.data() + task * width;
+    auto* const weights = reinterpret_cast<float*>(of_weights + width);
     float* const padded = weights + width;
     float* const of_y = padded + before + length + kMargin;  // with `before` zeros at both ends
     float* const row = of_y + 2 * before + length + kMargin;
@@ -84,8 +80,9 @@ Status CausalConv1dBackwardCpu(const CausalConv1dBackward& op, const Context& co
       }
       if (grad_bias) (*grad_bias)[c] = FromFloat<W>(static_cast<float>(of_bias));
     }
-  });
-  return Status::Ok();
+  };
+  if (context.ParallelForWithScratch<double>(dim, grain, doubles, compute)) return Status::Ok();
+  return Internal("out of memory: rows of ", length, " steps");
 }
 
 }  // namespace

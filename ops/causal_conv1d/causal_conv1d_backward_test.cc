@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "testing/gradients.h"
+#include "testing/scratch.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
@@ -41,6 +42,12 @@ TEST_P(CausalConv1dBackwardTest, MatchesReference) {
 
 INSTANTIATE_TEST_SUITE_P(Types, CausalConv1dBackwardTest, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
+
+TEST(CausalConv1dBackward, ScratchForOneThread) {
+  std::mt19937 rng(9);
+  ExpectScratchOfOneThread(
+      Silu(), [&](int64_t channels) { return Inputs({2, channels, 900}, 4, DType::kF32, DType::kF32, rng); });
+}
 
 TEST(CausalConv1dBackward, OmitsGradientsThatAreNotRequested) {
   std::mt19937 rng(2);

@@ -158,11 +158,8 @@ Status CdistCpu(const Cdist& op, const Context& context, Tensor<const T, kAnyRan
   const int64_t tiles = (tiled + lanes - 1) / lanes;
   const double per_element = norm.kind == Kind::kPower ? 10 : 1;
   const int64_t grain = GrainFor(per_element * 0.1 * static_cast<double>(lanes * (compared + 4) * (size + 4)));
-  const int64_t tasks = Context::NumTasks(batches * tiles, grain);
   // Rows of columns are aligned, as the memory is.
-  const Scratch<T> columns = context.Allocate<T>(tasks * lanes * size);
-  if (!columns) return Internal("out of memory: ", tasks, " tiles of ", lanes, " rows of ", size, " elements");
-  context.ParallelFor(batches * tiles, grain, [&](int64_t task, int64_t first, int64_t last) {
+  const auto compare_tiles = [&](T* columns, int64_t first, int64_t last) {
     for (int64_t item = first; item < last; ++item) {
       const int64_t n = item / tiles, begin = item % tiles * lanes;
       const T *const from_a = a.data() + n * rows * size, *const from_b = b.data() + n * others * size;
@@ -175,10 +172,11 @@ Status CdistCpu(const Cdist& op, const Context& context, Tensor<const T, kAnyRan
                            swapped ? others : 1,
                            condensed,
                            distances.data() + n * per_batch};
-      compare(pairs, norm.p, begin, std::min(begin + lanes, tiled), columns.data() + task * lanes * size);
+      compare(pairs, norm.p, begin, std::min(begin + lanes, tiled), columns);
     }
-  });
-  return Status::Ok();
+  };
+  if (context.ParallelForWithScratch<T>(batches * tiles, grain, lanes * size, compare_tiles)) return Status::Ok();
+  return Internal("out of memory: a tile of ", lanes, " rows of ", size, " elements");
 }
 
 }  // namespace

@@ -42,23 +42,21 @@ Status ChamferDistanceBackwardCpu(const ChamferDistanceBackward&, const Context&
   POLYOP_RETURN_IF_ERROR(CheckIndices(context, "idx2", idx2.data(), idx2.size(), count1, "a point of 'xyz1'"));
   const int64_t grain = GrainFor(10 * static_cast<double>(count1 + count2));
   const int64_t size = std::max(count1, count2) * coordinates;
-  const Scratch<float> sums = context.Allocate<float>(Context::NumTasks(2 * batch, grain) * size);
-  if (!sums) return Internal("out of memory: gradients of ", size, " coordinates");
-  context.ParallelFor(2 * batch, grain, [&](int64_t task, int64_t begin, int64_t end) {
+  const auto add = [&](float* sums, int64_t begin, int64_t end) {
     for (int64_t item = begin; item < end; ++item) {
       const int64_t b = item / 2, first1 = b * count1, first2 = b * count2;
       const Cloud<T> one{xyz1.data() + first1 * coordinates, idx1.data() + first1, grad_dist1.data() + first1, count1};
       const Cloud<T> two{xyz2.data() + first2 * coordinates, idx2.data() + first2, grad_dist2.data() + first2, count2};
-      float* const mine = sums.data() + task * size;
       if (item % 2 == 0 && grad_xyz1) {
-        CloudBackward(one, two, coordinates, mine, grad_xyz1->data() + first1 * coordinates);
+        CloudBackward(one, two, coordinates, sums, grad_xyz1->data() + first1 * coordinates);
       }
       if (item % 2 == 1 && grad_xyz2) {
-        CloudBackward(two, one, coordinates, mine, grad_xyz2->data() + first2 * coordinates);
+        CloudBackward(two, one, coordinates, sums, grad_xyz2->data() + first2 * coordinates);
       }
     }
-  });
-  return Status::Ok();
+  };
+  if (context.ParallelForWithScratch<float>(2 * batch, grain, size, add)) return Status::Ok();
+  return Internal("out of memory: gradients of ", size, " coordinates");
 }
 POLYOP_PLAIN_CPU_KERNELS(ChamferDistanceBackward, ChamferDistanceBackwardCpu, float, Half, BFloat16);
 

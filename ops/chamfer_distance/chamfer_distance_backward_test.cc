@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "testing/gradients.h"
+#include "testing/scratch.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
@@ -39,6 +40,12 @@ TEST_P(ChamferDistanceBackwardTest, MatchesReference) {
 
 INSTANTIATE_TEST_SUITE_P(Types, ChamferDistanceBackwardTest, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
+
+TEST(ChamferDistanceBackward, ScratchForOneThread) {
+  std::mt19937 rng(9);
+  ExpectScratchOfOneThread(ChamferDistanceBackward{},
+                           [&](int64_t batch) { return Inputs({batch, 200, 300, 3}, DType::kF32, rng); });
+}
 
 TEST(ChamferDistanceBackward, MatchesDifferences) {
   std::mt19937 rng(2);

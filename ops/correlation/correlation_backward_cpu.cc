@@ -53,10 +53,9 @@ class InputGradient {
 
   Status Run(const Context& context, const Tensor<T, 4>& grad) const {
     const int64_t channels = other_.dim(1), height = other_.dim(2), width = other_.dim(3), plane = height * width;
-    const int64_t copy_pitch = pitch_ + 2 * reach_, task_floats = (channels + 2 * near_ + 1) * pitch_;
+    const int64_t copy_pitch = pitch_ + 2 * reach_, row_floats = (channels + 2 * near_ + 1) * pitch_;
     const Scratch<float> copy = context.Allocate<float>(height * channels * copy_pitch);
-    const Scratch<float> memory = context.Allocate<float>(Context::NumTasks(height, 1) * task_floats);
-    if (!copy || !memory) return Internal("out of memory: rows of ", ToString(other_.shape()));
+    if (!copy) return Internal("out of memory: rows of ", ToString(other_.shape()));
     for (int64_t n = 0; n < other_.dim(0); ++n) {
       context.ParallelFor(height, GrainFor(static_cast<double>(channels * copy_pitch)),
                           [&](int64_t begin, int64_t end) {
@@ -65,8 +64,7 @@ class InputGradient {
                                       width + reach_, copy.data() + y * channels * copy_pitch, copy_pitch);
                             }
                           });
-      context.ParallelFor(height, 1, [&](int64_t task, int64_t begin, int64_t end) {
-        float* const sums = memory.data() + task * task_floats;
+      const auto compute = [&](float* sums, int64_t begin, int64_t end) {
         for (int64_t y = begin; y < end; ++y) {
           ComputeRow(n, y, copy.data(), copy_pitch, sums, sums + channels * pitch_);
           for (int64_t c = 0; c < channels; ++c) {
@@ -74,7 +72,10 @@ class InputGradient {
             for (int64_t x = 0; x < width; ++x) to[x] = FromFloat<T>(sums[c * pitch_ + x]);
           }
         }
-      });
+      };
+      if (!context.ParallelForWithScratch<float>(height, 1, row_floats, compute)) {
+        return Internal("out of memory: rows of ", ToString(other_.shape()));
+      }
     }
     return Status::Ok();
   }

@@ -102,23 +102,24 @@ class Correlator {
     const int64_t items = output_.dim(3) * patch_;  // of an image
     const double products = static_cast<double>(pieces_.channels * a_.dim(3)) * static_cast<double>(patch_);
     const int64_t grain = GrainFor(0.05 * products * static_cast<double>(op_.kernel_size[0]));
-    const int64_t task_floats = kTogether * kSpan + patch_ * windows_;
-    const Scratch<float> memory = context.Allocate<float>(groups.MaxTasks(items, grain) * task_floats);
-    if (!a || !b || !memory) return Internal("out of memory: rows of ", ToString(a_.shape()));
+    const int64_t row_floats = kTogether * kSpan + patch_ * windows_;
+    const auto out_of_memory = [&] { return Internal("out of memory: rows of ", ToString(a_.shape())); };
+    if (!a || !b) return out_of_memory();
+    bool fits = true;
     groups.ForEach([&](int64_t first, int64_t some) {
       const int64_t copy_grain = GrainFor(static_cast<double>(pieces_.BFloats()));
       context.ParallelFor(some * pieces, copy_grain, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) CopyPiece(first, i, a.data(), b.data());
       });
-      context.ParallelFor(some * items, grain, [&](int64_t task, int64_t begin, int64_t end) {
-        float* const products_of_task = memory.data() + task * task_floats;
+      const auto compute = [&](float* memory, int64_t begin, int64_t end) {
         for (int64_t item = begin; item < end; ++item) {
           const int64_t i = item % patch_, y = item / patch_ % output_.dim(3), n = item / items;
-          ComputeRow(first, n, i, y, a.data(), b.data(), products_of_task);
+          ComputeRow(first, n, i, y, a.data(), b.data(), memory);
         }
-      });
+      };
+      fits = fits && context.ParallelForWithScratch<float>(some * items, grain, row_floats, compute);
     });
-    return Status::Ok();
+    return fits ? Status::Ok() : out_of_memory();
   }
 
  private:

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 #include <type_traits>
 
 #include "kernels/cpu/check_indices.h"
@@ -101,42 +102,39 @@ template <class T>
 Status CumMaxBackwardCpu(const CumMaxBackward& op, const Context& context, Tensor<const T, kAnyRank> grad_values,
                          Tensor<const T, kAnyRank> input, Tensor<const int64_t, kAnyRank> indices,
                          Tensor<T, kAnyRank> grad_input) {
-  constexpr int64_t kScratchBytes = 64 << 20;
   constexpr bool kF32 = std::is_same_v<T, float>;
   constexpr int64_t kColumns = kStrip<T>;
   const ScanExtents e = ScanExtents::Of(op.dim, input.shape());
   if (input.size() == 0) return Status::Ok();
   const int64_t strips = (e.inner + kColumns - 1) / kColumns, size = kF32 ? 0 : e.length * std::min(e.inner, kColumns);
-  const int64_t bytes = std::max<int64_t>(size * static_cast<int64_t>(sizeof(float)), 1);
-  const int64_t items = e.outer * strips, tasks = std::clamp<int64_t>(kScratchBytes / bytes, 1, Context::kMaxTasks);
-  const double nanoseconds = static_cast<double>(e.length * std::min(e.inner, kColumns));
-  const int64_t grain = std::max(GrainFor(nanoseconds), (items + tasks - 1) / tasks);
-  const Scratch<float> scratch = context.Allocate<float>(Context::NumTasks(items, grain) * size);
-  if (!scratch) return Internal("out of memory: sums of ", size, " elements for each task");
-  bool valid[Context::kMaxTasks];
-  std::fill_n(valid, Context::kMaxTasks, true);
-  context.ParallelFor(items, grain, [&](int64_t task, int64_t begin, int64_t end) {
+  const int64_t grain = GrainFor(static_cast<double>(e.length * std::min(e.inner, kColumns)));
+  std::atomic<bool> valid = true;
+  const auto add_strips = [&](float* scratch, int64_t begin, int64_t end) {
     const auto add = [&](int64_t at, int64_t columns, float* sums, int64_t pitch) {
       const T* const grad = grad_values.data() + at;
       const int64_t* const index = indices.data() + at;
       return e.inner == 1 ? AddRow(grad, index, e.length, sums)
                           : AddStrip(grad, index, e.length, e.inner, columns, sums, pitch);
     };
-    for (int64_t item = begin; item < end && valid[task]; ++item) {
+    for (int64_t item = begin; item < end && valid; ++item) {
       const int64_t column = item % strips * kColumns, columns = std::min(kColumns, e.inner - column);
       const int64_t at = item / strips * e.length * e.inner + column;
       if constexpr (kF32) {
-        valid[task] = add(at, columns, grad_input.data() + at, e.inner);
+        if (!add(at, columns, grad_input.data() + at, e.inner)) valid = false;
       } else {
-        float* const sums = scratch.data() + task * size;
-        valid[task] = add(at, columns, sums, columns);
+        if (!add(at, columns, scratch, columns)) valid = false;
         for (int64_t i = 0; i < e.length; ++i) {
-          for (int64_t c = 0; c < columns; ++c) grad_input[at + i * e.inner + c] = FromFloat<T>(sums[i * columns + c]);
+          for (int64_t c = 0; c < columns; ++c) {
+            grad_input[at + i * e.inner + c] = FromFloat<T>(scratch[i * columns + c]);
+          }
         }
       }
     }
-  });
-  if (std::all_of(valid, valid + Context::kMaxTasks, [](bool of_task) { return of_task; })) return Status::Ok();
+  };
+  if (!context.ParallelForWithScratch<float>(e.outer * strips, grain, size, add_strips)) {
+    return Internal("out of memory: sums of ", size, " elements");
+  }
+  if (valid) return Status::Ok();
   return CheckIndices(context, "indices", indices.data(), indices.size(), e.length, "an element of the dimension");
 }
 

@@ -142,15 +142,16 @@ Status Suppress(const EfficientNms& op, const Context& context, const T* boxes, 
   const int64_t blocks = (elements + kBlock - 1) / kBlock;
   const int64_t together = std::min(elements, std::max(kElements, max_kept)), capacity = together + max_kept;
   const ItemGroups groups(images, static_cast<double>(elements) * sizeof(Key));
-  const int64_t tasks = groups.MaxTasks(1, 1), bytes = (SortedBoxes::BytesFor(capacity) + 63) / 64 * 64;
+  const int64_t bytes = (SortedBoxes::BytesFor(capacity) + 63) / 64 * 64;
+  const int64_t number_bytes = Elements::kNumbers * capacity * static_cast<int64_t>(sizeof(int32_t));
   const Scratch<Key> keys = context.Allocate<Key>(groups.at_once() * elements);
   const Scratch<int64_t> found = context.Allocate<int64_t>(groups.at_once() * blocks);
-  const Scratch<char> memory = context.Allocate<char>(tasks * bytes);
-  const Scratch<int32_t> numbers = context.Allocate<int32_t>(tasks * Elements::kNumbers * capacity);
-  if (!keys || !found || !memory || !numbers) {
-    return Internal("out of memory: scratch for 'scores' of shape ", ToString(scores.shape()));
-  }
   const float min_score = op.MinScore();
+  const auto out_of_memory = [&] {
+    return Internal("out of memory: scratch for 'scores' of shape ", ToString(scores.shape()));
+  };
+  if (!keys || !found) return out_of_memory();
+  bool fits = true;
   groups.ForEach([&](int64_t from, int64_t some) {
     context.ParallelFor(some * blocks, 2, [&](int64_t first, int64_t last) HWY_ATTR {
       for (int64_t i = first; i < last; ++i) {
@@ -159,9 +160,8 @@ Status Suppress(const EfficientNms& op, const Context& context, const T* boxes, 
                                min_score, keys.data() + slot * elements + begin);
       }
     });
-    context.ParallelFor(some, 1, [&](int64_t task, int64_t first, int64_t last) HWY_ATTR {
-      const Elements kept = Elements::In(memory.data() + task * bytes,
-                                         numbers.data() + task * Elements::kNumbers * capacity, capacity, op);
+    const auto suppress = [&](char* memory, int64_t first, int64_t last) HWY_ATTR {
+      const Elements kept = Elements::In(memory, reinterpret_cast<int32_t*>(memory + bytes), capacity, op);
       for (int64_t slot = first; slot < last; ++slot) {
         const int64_t image = from + slot;
         Key* const all = keys.data() + slot * elements;
@@ -185,9 +185,10 @@ Status Suppress(const EfficientNms& op, const Context& context, const T* boxes, 
           if (out_indices) (*out_indices)[row] = k < rows ? static_cast<int32_t>(element / classes) : 0;
         }
       }
-    });
+    };
+    fits = fits && context.ParallelForWithScratch<char>(some, 1, bytes + number_bytes, suppress);
   });
-  return Status::Ok();
+  return fits ? Status::Ok() : out_of_memory();
 }
 
 // boxes [N, B, 4]: one row for all classes. EfficientNmsCpu4 takes [N, B, 1 or C, 4].

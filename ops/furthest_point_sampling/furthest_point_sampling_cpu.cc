@@ -68,10 +68,7 @@ Status SampleColumns(const Context& context, const float* xyz, int64_t clouds, i
                      int32_t* idx) {
   const int64_t size = Columns::Size(points);
   const int64_t grain = GrainFor(0.5 * static_cast<double>(points) * static_cast<double>(chosen));
-  const Scratch<float> memory = context.Allocate<float>(Context::NumTasks(clouds, grain) * 4 * size);
-  if (!memory) return Internal("out of memory: ", points, " points");
-  context.ParallelFor(clouds, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
-    float* const at = memory.data() + task * 4 * size;
+  const auto sample = [&](float* at, int64_t begin, int64_t end) HWY_ATTR {
     const Columns columns = {at, at + size, at + 2 * size, at + 3 * size};
     for (int64_t c = begin; c < end; ++c) {
       const float* const cloud = xyz + c * points * 3;
@@ -82,8 +79,9 @@ Status SampleColumns(const Context& context, const float* xyz, int64_t clouds, i
         idx[c * chosen + k] = last;
       }
     }
-  });
-  return Status::Ok();
+  };
+  if (context.ParallelForWithScratch<float>(clouds, grain, 4 * size, sample)) return Status::Ok();
+  return Internal("out of memory: ", points, " points");
 }
 
 Status SampleTrees(const Context& context, const float* xyz, int64_t clouds, int64_t points, int64_t chosen,

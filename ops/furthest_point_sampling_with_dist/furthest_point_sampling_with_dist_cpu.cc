@@ -39,10 +39,7 @@ Status FurthestPointSamplingWithDistCpu(const FurthestPointSamplingWithDist&, co
                                         Tensor<const T, 3> dist, Tensor<int32_t, 2> idx) {
   const int64_t points = dist.dim(1), chosen = idx.dim(1), size = (points + 63) / 64 * 64;
   const int64_t grain = GrainFor(0.3 * static_cast<double>(points) * static_cast<double>(chosen));
-  const Scratch<float> memory = context.Allocate<float>(Context::NumTasks(dist.dim(0), grain) * size);
-  if (!memory) return Internal("out of memory: ", points, " points");
-  context.ParallelFor(dist.dim(0), grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
-    float* const running = memory.data() + task * size;
+  const auto sample = [&](float* running, int64_t begin, int64_t end) HWY_ATTR {
     for (int64_t c = begin; c < end; ++c) {
       std::fill(running, running + size, INFINITY);
       int32_t last = 0;
@@ -51,8 +48,9 @@ Status FurthestPointSamplingWithDistCpu(const FurthestPointSamplingWithDist&, co
         idx[c * chosen + k] = last;
       }
     }
-  });
-  return Status::Ok();
+  };
+  if (context.ParallelForWithScratch<float>(dist.dim(0), grain, size, sample)) return Status::Ok();
+  return Internal("out of memory: ", points, " points");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "testing/scratch.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
@@ -44,6 +45,12 @@ TEST(FurthestPointSamplingWithDist, MatchesReference) {
     SCOPED_TRACE(Concat("round ", round, ": ", ToString(dist.shape())));
     ExpectMatchesReference(Sample(rng() % 30), {dist});
   }
+}
+
+TEST(FurthestPointSamplingWithDist, ScratchForOneThread) {
+  std::mt19937 rng(2);
+  ExpectScratchOfOneThread(
+      Sample(90), [&](int64_t clouds) { return std::vector{HostTensor::Uniform(DType::kF32, {clouds, 99, 99}, rng)}; });
 }
 
 TEST(FurthestPointSamplingWithDist, RejectsInvalidInputs) {

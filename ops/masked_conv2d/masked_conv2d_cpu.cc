@@ -57,14 +57,11 @@ Status ConvolveListed(const MaskedConv2d& op, const Context& context, const Tens
   const double work = static_cast<double>(tile * depth) * static_cast<double>(outputs);
   const int64_t grain = GrainFor(work / 30 + static_cast<double>(tile * depth));
   const GemmColumns filters(outputs);
-  const int64_t sum_stride = filters.stride(), task_floats = tile * (depth + sum_stride);
-  const int64_t tasks = Context::NumTasks(tiles, grain);
+  const int64_t sum_stride = filters.stride(), position_bytes = tile * points * static_cast<int64_t>(sizeof(int64_t));
+  const int64_t tile_bytes = position_bytes + tile * (depth + sum_stride) * static_cast<int64_t>(sizeof(float));
   const Scratch<float> packed = context.Allocate<float>(sum_stride * depth);
   const Scratch<int32_t> in_order = context.Allocate<int32_t>(depth);
-  const Scratch<float> memory = context.Allocate<float>(tasks * task_floats);
-  const Scratch<int64_t> positions = context.Allocate<int64_t>(tasks * tile * points);
-  if (!packed || !in_order || !memory || !positions)
-    return Internal("out of memory: scratch for ", outputs, " filters");
+  if (!packed || !in_order) return Internal("out of memory: scratch for ", outputs, " filters");
   std::iota(in_order.data(), in_order.data() + depth, 0);
   context.ParallelFor(filters.panels(), GrainFor(static_cast<double>(depth * filters.panel())),
                       [&](int64_t begin, int64_t end) {
@@ -76,15 +73,15 @@ Status ConvolveListed(const MaskedConv2d& op, const Context& context, const Tens
                           PackPanel(filters, p, depth, fill, packed.data() + p * filters.panel() * depth);
                         }
                       });
-  context.ParallelFor(tiles, grain, [&](int64_t task, int64_t begin, int64_t end) {
-    float* const columns = memory.data() + task * task_floats;
+  const auto convolve = [&](char* memory, int64_t begin, int64_t end) {
+    auto* const positions = reinterpret_cast<int64_t*>(memory);
+    auto* const columns = reinterpret_cast<float*>(memory + position_bytes);
     float* const sums = columns + tile * depth;
     std::fill_n(columns, tile * depth, 0.0f);  // rows after the last pixel are multiplied as well
     for (int64_t item = begin; item < end; ++item) {
       const int64_t* const tile_pixels = pixels + item * tile;
       const int64_t held = std::min(tile, count - item * tile);
-      GatherColumns(op, features, weight.shape(), tile_pixels, held, output.dim(3),
-                    positions.data() + task * tile * points, columns);
+      GatherColumns(op, features, weight.shape(), tile_pixels, held, output.dim(3), positions, columns);
       GemmTile(columns, (held + kGemmRows - 1) / kGemmRows * kGemmRows, depth, in_order.data(), depth, packed.data(),
                filters, sums, sum_stride);
       for (int64_t o = 0; o < outputs; ++o) {
@@ -93,8 +90,9 @@ Status ConvolveListed(const MaskedConv2d& op, const Context& context, const Tens
         for (int64_t i = 0; i < held; ++i) to[tile_pixels[i]] = FromFloat<T>(sums[i * sum_stride + o] + start);
       }
     }
-  });
-  return Status::Ok();
+  };
+  if (context.ParallelForWithScratch<char>(tiles, grain, tile_bytes, convolve)) return Status::Ok();
+  return Internal("out of memory: scratch for ", outputs, " filters");
 }
 
 template <class T, class M>

@@ -14,7 +14,7 @@ namespace polyop {
 namespace HWY_NAMESPACE {
 namespace {
 
-// The tasks are heads of images, each with its sums for the keys and the values.
+// The items are heads of images, each with its sums for the keys and the values.
 template <class T>
 Status NeighborhoodAttentionBackwardCpu(const NeighborhoodAttentionBackward& op, const Context& context,
                                         Tensor<const T, kAnyRank> grad_output, Tensor<const T, kAnyRank> query,
@@ -29,19 +29,16 @@ Status NeighborhoodAttentionBackwardCpu(const NeighborhoodAttentionBackward& op,
   const int64_t most = neighborhood.max_neighbors(), pitch = Padded(depth), column_pitch = Padded(columns);
   const int64_t floats = 2 * Padded(most + 4) + 2 * pitch + column_pitch + 16 + positions * (pitch + column_pitch);
   const float scale = static_cast<float>(ScaleOf(op, depth));
-  const int64_t tasks = Context::NumTasks(items, 1);
-  const Scratch<float> memory = context.Allocate<float>(tasks * floats);
-  const Scratch<int64_t> indices = context.Allocate<int64_t>(tasks * most);
-  if (!memory || !indices) return Internal("out of memory: gradients of ", positions, " positions");
-  context.ParallelFor(items, 1, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
-    float* const weights = memory.data() + task * floats;
+  const int64_t index_bytes = Padded(most) * static_cast<int64_t>(sizeof(int64_t));
+  const auto compute = [&](char* memory, int64_t begin, int64_t end) HWY_ATTR {
+    auto* const index = reinterpret_cast<int64_t*>(memory);
+    auto* const weights = reinterpret_cast<float*>(memory + index_bytes);
     float* const of_weights = weights + Padded(most + 4);
     float* const row = of_weights + Padded(most + 4);
     float* const of_row = row + pitch;
     float* const of_output = of_row + pitch + 16;
     float* const of_keys = of_output + column_pitch;
     float* const of_values = of_keys + positions * pitch;
-    int64_t* const index = indices.data() + task * most;
     std::fill_n(row, pitch, 0.0f);
     std::fill_n(of_output, column_pitch, 0.0f);
     for (int64_t item = begin; item < end; ++item) {
@@ -72,8 +69,10 @@ Status NeighborhoodAttentionBackwardCpu(const NeighborhoodAttentionBackward& op,
         }
       }
     }
-  });
-  return Status::Ok();
+  };
+  const int64_t bytes = index_bytes + floats * static_cast<int64_t>(sizeof(float));
+  if (context.ParallelForWithScratch<char>(items, 1, bytes, compute)) return Status::Ok();
+  return Internal("out of memory: gradients of ", positions, " positions");
 }
 
 }  // namespace

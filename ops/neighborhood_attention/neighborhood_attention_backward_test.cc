@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "testing/gradients.h"
+#include "testing/scratch.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
@@ -49,6 +50,11 @@ INSTANTIATE_TEST_SUITE_P(Types, NeighborhoodAttentionBackwardTest,
 TEST(NeighborhoodAttentionBackward, OmitsGradientsThatAreNotRequested) {
   std::mt19937 rng(2);
   ExpectOnlyRequestedGradients(Op(3), Inputs({2, 9, 2, 8}, 5, DType::kF32, rng), 3);
+}
+
+TEST(NeighborhoodAttentionBackward, ScratchForOneThread) {
+  std::mt19937 rng(5);
+  ExpectScratchOfOneThread(Op(3), [&](int64_t images) { return Inputs({images, 50, 2, 8}, 8, DType::kF32, rng); });
 }
 
 // The output is linear in the values.

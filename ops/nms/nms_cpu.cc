@@ -48,17 +48,13 @@ Status NmsOfClasses(const Nms& op, const Context& context, Tensor<const float, 3
   if (count > INT32_MAX) return InvalidArgument("'boxes': expected at most ", INT32_MAX, " boxes, got ", count);
   const int64_t max_boxes = selected.dim(0) / sets;
   const double nanoseconds = 20.0 * static_cast<double>(count);
-  const int64_t grain = GrainFor(nanoseconds), tasks = Context::NumTasks(sets, grain);
-  const Scratch<int64_t> order = context.Allocate<int64_t>(tasks * count);
   const int64_t bytes = (UprightBoxes::BytesFor(count) + 63) / 64 * 64;
-  const Scratch<char> memory = context.Allocate<char>(tasks * bytes);
+  const int64_t order_bytes = count * static_cast<int64_t>(sizeof(int64_t));
   const Scratch<int64_t> kept = context.Allocate<int64_t>(sets);
-  if (!order || !memory || !kept) return Internal("out of memory: scratch for ", count, " boxes of ", sets, " classes");
   // Every class first writes to separate rows, which are compacted afterwards.
-  context.ParallelFor(sets, grain, [&](int64_t task, int64_t begin, int64_t end) {
-    int64_t* const class_order = order.data() + task * count;
-    const auto sorted =
-        UprightBoxes::In(memory.data() + task * bytes, count, op.iou_threshold, static_cast<float>(op.offset));
+  const auto suppress = [&](char* memory, int64_t begin, int64_t end) {
+    auto* const class_order = reinterpret_cast<int64_t*>(memory + bytes);
+    const auto sorted = UprightBoxes::In(memory, count, op.iou_threshold, static_cast<float>(op.offset));
     for (int64_t set = begin; set < end; ++set) {
       const float* const from = boxes.data() + set / classes * count * 4;
       const int64_t candidates = SortAbove(scores.data() + set * count, count, op.score_threshold, class_order);
@@ -71,7 +67,10 @@ Status NmsOfClasses(const Nms& op, const Context& context, Tensor<const float, 3
         rows[3 * k + 2] = static_cast<int32_t>(class_order[sorted.kept_index[k]]);
       }
     }
-  });
+  };
+  if (!kept || !context.ParallelForWithScratch<char>(sets, GrainFor(nanoseconds), bytes + order_bytes, suppress)) {
+    return Internal("out of memory: scratch for ", count, " boxes of ", sets, " classes");
+  }
   int64_t rows = 0;
   for (int64_t set = 0; set < sets; ++set) {
     std::copy_n(selected.data() + set * max_boxes * 3, kept[set] * 3, selected.data() + rows * 3);

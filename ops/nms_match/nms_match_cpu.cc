@@ -84,24 +84,25 @@ Status NmsMatchCpu(const NmsMatch&, const Context& context, Tensor<const float, 
   const int64_t count = boxes.dim(1), classes = scores.dim(1);
   POLYOP_RETURN_IF_ERROR(CheckOrdered(count));
   const int64_t sets = count == 0 ? 0 : scores.dim(0) * classes;  // empty shapes may have arbitrary extents
-  const int64_t grain = GrainFor(50.0 * static_cast<double>(count)), tasks = Context::NumTasks(sets, grain);
-  const int64_t bytes = (MatchedBoxes::BytesFor(count) + 63) / 64 * 64, index_count = 2 * count + 1;
-  const Scratch<int64_t> index = context.Allocate<int64_t>(tasks * index_count);
-  const Scratch<char> memory = context.Allocate<char>(tasks * bytes);
+  const int64_t grain = GrainFor(50.0 * static_cast<double>(count));
+  const int64_t bytes = (MatchedBoxes::BytesFor(count) + 63) / 64 * 64;
+  const int64_t index_bytes = (2 * count + 1) * static_cast<int64_t>(sizeof(int64_t));
   const Scratch<int64_t> pairs = context.Allocate<int64_t>(sets * count * 2);
   const Scratch<int64_t> found = context.Allocate<int64_t>(sets);
-  if (!index || !memory || !pairs || !found) return Internal("out of memory: scratch for ", scores.size(), " scores");
-  context.ParallelFor(sets, grain, [&](int64_t task, int64_t begin, int64_t end) {
-    int64_t* const order = index.data() + task * index_count;
+  const auto match = [&](char* memory, int64_t begin, int64_t end) {
+    auto* const order = reinterpret_cast<int64_t*>(memory + bytes);
     const std::span<int64_t> order_span(order, static_cast<size_t>(count));
-    const auto sorted = MatchedBoxes::In(memory.data() + task * bytes, count, iou_threshold[0]);
+    const auto sorted = MatchedBoxes::In(memory, count, iou_threshold[0]);
     for (int64_t set = begin; set < end; ++set) {
       SortByDescendingScore(scores.data() + set * count, order_span);
       found[set] =
           MatchClass(boxes.data() + set / classes * count * 4, scores.data() + set * count, score_threshold[0],
                      order_span, sorted, sets == 1 ? &context : nullptr, order + count, pairs.data() + set * count * 2);
     }
-  });
+  };
+  if (!pairs || !found || !context.ParallelForWithScratch<char>(sets, grain, bytes + index_bytes, match)) {
+    return Internal("out of memory: scratch for ", scores.size(), " scores");
+  }
   int64_t rows = 0;
   for (int64_t set = 0; set < sets; ++set) rows += found[set];
   Tensor<int64_t, 2> result;

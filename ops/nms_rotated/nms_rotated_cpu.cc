@@ -18,12 +18,9 @@ namespace {
 Status SuppressSets(const NmsRotated& op, const Context& context, const float* boxes, const float* scores, int64_t sets,
                     int64_t classes, int64_t count, int64_t* order, int64_t* kept) {
   POLYOP_RETURN_IF_ERROR(CheckOrdered(count));
-  const int64_t grain = GrainFor(20.0 * static_cast<double>(count)), tasks = Context::NumTasks(sets, grain);
-  const int64_t bytes = (RotatedBoxes::BytesFor(count) + 63) / 64 * 64;
-  const Scratch<char> memory = context.Allocate<char>(tasks * bytes);
-  if (!memory) return Internal("out of memory: scratch for ", count, " boxes of ", sets, " classes");
-  context.ParallelFor(sets, grain, [&](int64_t task, int64_t begin, int64_t end) {
-    const auto sorted = RotatedBoxes::In(memory.data() + task * bytes, count, {op.iou_threshold});
+  const int64_t grain = GrainFor(20.0 * static_cast<double>(count));
+  const auto suppress = [&](char* memory, int64_t begin, int64_t end) {
+    const auto sorted = RotatedBoxes::In(memory, count, {op.iou_threshold});
     for (int64_t set = begin; set < end; ++set) {
       int64_t* const set_order = order + set * count;
       const int64_t candidates = SortAbove(scores + set * count, count, op.score_threshold, set_order);
@@ -39,8 +36,9 @@ Status SuppressSets(const NmsRotated& op, const Context& context, const float* b
       // In place: kept_index is ascending and kept_index[k] >= k.
       for (int64_t k = 0; k < kept[set]; ++k) set_order[k] = set_order[sorted.kept_index[k]];
     }
-  });
-  return Status::Ok();
+  };
+  if (context.ParallelForWithScratch<char>(sets, grain, RotatedBoxes::BytesFor(count), suppress)) return Status::Ok();
+  return Internal("out of memory: scratch for ", count, " boxes of ", sets, " classes");
 }
 
 Status NmsRotatedOfClasses(const NmsRotated& op, const Context& context, Tensor<const float, 3> boxes,

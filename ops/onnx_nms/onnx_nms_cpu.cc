@@ -114,33 +114,31 @@ Status OnnxNmsCpu(const OnnxNms& op, const Context& context, Tensor<const float,
   const int64_t sets = count == 0 || rule.max_boxes == 0 ? 0 : scores.dim(0) * classes;
   // Boxes are collected in the order of the classes, and the kept ones of some classes at a time.
   const ItemGroups groups(sets, static_cast<double>(rule.max_boxes) * sizeof(int64_t));
-  const int64_t grain = GrainFor(20.0 * static_cast<double>(count)), tasks = groups.MaxTasks(1, grain);
+  const int64_t grain = GrainFor(20.0 * static_cast<double>(count));
   const int64_t bytes = (UprightBoxes::BytesFor(count) + 63) / 64 * 64;
-  const Scratch<int64_t> order = context.Allocate<int64_t>(tasks * count);
-  const Scratch<char> memory = context.Allocate<char>(tasks * bytes);
+  const int64_t order_bytes = count * static_cast<int64_t>(sizeof(int64_t));
   const Scratch<int64_t> kept = context.Allocate<int64_t>(groups.at_once() * rule.max_boxes);
   const Scratch<int64_t> num_kept = context.Allocate<int64_t>(sets);
-  if (!order || !memory || !kept || !num_kept) {
-    return Internal("out of memory: scratch for ", count, " boxes of ", sets, " classes");
-  }
+  if (!kept || !num_kept) return Internal("out of memory: scratch for ", count, " boxes of ", sets, " classes");
   KeptList list(context);
   int64_t rows = 0;
   bool fits = true;
   groups.ForEach([&](int64_t from, int64_t some) {
-    context.ParallelFor(some, grain, [&](int64_t task, int64_t begin, int64_t end) {
-      const ClassSuppressor suppress(op, rule, count, order.data() + task * count, memory.data() + task * bytes);
+    const auto suppress_classes = [&](char* memory, int64_t begin, int64_t end) {
+      const ClassSuppressor suppress(op, rule, count, reinterpret_cast<int64_t*>(memory + bytes), memory);
       for (int64_t slot = begin; slot < end; ++slot) {
         const int64_t set = from + slot;
         num_kept[set] = suppress.Run(boxes.data() + set / classes * count * 4, scores.data() + set * count,
                                      sets == 1 ? &context : nullptr, kept.data() + slot * rule.max_boxes);
       }
-    });
-    for (int64_t slot = 0; slot < some; ++slot) {
-      fits = fits && list.Append(kept.data() + slot * rule.max_boxes, num_kept[from + slot]);
+    };
+    fits = fits && context.ParallelForWithScratch<char>(some, grain, bytes + order_bytes, suppress_classes);
+    for (int64_t slot = 0; fits && slot < some; ++slot) {
+      fits = list.Append(kept.data() + slot * rule.max_boxes, num_kept[from + slot]);
       rows += num_kept[from + slot];
     }
   });
-  if (!fits) return Internal("out of memory: ", rows, " boxes");
+  if (!fits) return Internal("out of memory: scratch for ", count, " boxes, and a list of ", rows);
   Tensor<int64_t, 2> result;
   POLYOP_RETURN_IF_ERROR(selected.Allocate(rows, &result));
   int64_t* row = result.data();

@@ -82,16 +82,15 @@ template <class T>
 Status OrderStatisticCpu(const OrderStatistic& op, const Context& context, Tensor<const T, kAnyRank> x,
                          Tensor<T, kAnyRank> value, Tensor<int64_t, kAnyRank> index) {
   const int64_t length = x.dim(x.rank() - 1), grain = GrainFor(10 * static_cast<double>(length));
-  const Scratch<OrderKey<T>> keys = context.Allocate<OrderKey<T>>(Context::NumTasks(index.size(), grain) * length);
-  if (!keys) return Internal("out of memory: rows of ", length, " elements");
-  context.ParallelFor(index.size(), grain, [&](int64_t task, int64_t begin, int64_t end) {
+  const auto select = [&](OrderKey<T>* keys, int64_t begin, int64_t end) {
     for (int64_t n = begin; n < end; ++n) {
       const T* const row = x.data() + n * length;
-      index[n] = SelectElement(op, row, length, keys.data() + task * length);
+      index[n] = SelectElement(op, row, length, keys);
       value[n] = row[index[n]];
     }
-  });
-  return Status::Ok();
+  };
+  if (context.ParallelForWithScratch<OrderKey<T>>(index.size(), grain, length, select)) return Status::Ok();
+  return Internal("out of memory: rows of ", length, " elements");
 }
 
 POLYOP_PLAIN_CPU_KERNELS(OrderStatistic, OrderStatisticCpu, float, double, int32_t, int64_t);

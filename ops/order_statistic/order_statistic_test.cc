@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "testing/scratch.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
@@ -68,6 +69,12 @@ TEST(OrderStatistic, NanAndInfinities) {
   EXPECT_EQ(Select({.statistic = Statistic::kKth, .k = 3}, {NAN, INFINITY, -INFINITY}).index, 0);
   EXPECT_EQ(Select({.statistic = Statistic::kMode}, {NAN, NAN, 7}).value, 7);
   EXPECT_TRUE(std::isnan(Select({.statistic = Statistic::kMode}, {NAN, NAN}).value));
+}
+
+TEST(OrderStatistic, ScratchForOneThread) {
+  std::mt19937 rng(4);
+  ExpectScratchOfOneThread(
+      OrderStatistic{}, [&](int64_t rows) { return std::vector{HostTensor::Uniform(DType::kF32, {rows, 3000}, rng)}; });
 }
 
 TEST(OrderStatistic, EmptyAndInvalidInputs) {

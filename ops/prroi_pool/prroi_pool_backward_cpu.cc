@@ -78,23 +78,25 @@ class BoxGradient {
     const int64_t blocks = ChannelBlocks::BlocksFor(channels), block_size = pixels * kBlockChannels;
     const int64_t block_bytes = std::max<int64_t>(block_size * static_cast<int64_t>(sizeof(Element)), 1);
     const int64_t at_once = std::clamp<int64_t>(kCopiedBytes / block_bytes, 1, std::max<int64_t>(blocks, 1));
-    const int64_t task_floats = at_once * (2 * TileBins() + 1) * kBlockChannels + features_.dim(2) + features_.dim(3);
+    const int64_t roi_floats = at_once * (2 * TileBins() + 1) * kBlockChannels + features_.dim(2) + features_.dim(3);
     const Scratch<double> sums = context.Allocate<double>(count * 4);
     const Scratch<Element> copy = context.Allocate<Element>(at_once * block_size);
-    const Scratch<float> memory = context.Allocate<float>(Context::NumTasks(count, 1) * task_floats);
-    if (!sums || !copy || !memory) return Internal("out of memory: the gradients of ", count, " rois");
+    if (!sums || !copy) return Internal("out of memory: the gradients of ", count, " rois");
     std::fill_n(sums.data(), sums.size(), 0.0);
     for (int64_t image = 0; pixels > 0 && image < features_.dim(0); ++image) {
       for (int64_t first = 0; first < blocks; first += at_once) {
         const int64_t some = std::min(at_once, blocks - first);
         ToChannelBlocks(context, features_.data() + image * channels * pixels, 1, channels, pixels, copy.data(), first,
                         some);
-        context.ParallelFor(count, 1, [&](int64_t task, int64_t begin, int64_t end) {
+        const auto add = [&](float* memory, int64_t begin, int64_t end) {
           for (int64_t r = begin; r < end; ++r) {
             if (ImageOf(ToFloat(rois_[5 * r])) != image) continue;
-            AddRoi(r, first, some, copy.data(), memory.data() + task * task_floats, sums.data() + r * 4);
+            AddRoi(r, first, some, copy.data(), memory, sums.data() + r * 4);
           }
-        });
+        };
+        if (!context.ParallelForWithScratch<float>(count, 1, roi_floats, add)) {
+          return Internal("out of memory: the gradients of a roi of ", channels, " channels");
+        }
       }
     }
     for (int64_t r = 0; r < count; ++r) {

@@ -43,7 +43,7 @@ void PackDepth(const T* rows, int64_t count, const GemmColumns& columns, float* 
   }
 }
 
-// The sizes of the scratch memory of a task, which computes blocks of queries. A tile consists of some queries.
+// The sizes of the scratch memory of a block of queries. A tile consists of some queries.
 struct BackwardSizes {
   int64_t queries, keys, size, values;
   GemmColumns of_keys, of_size, of_values;  // outputs of the products
@@ -66,7 +66,7 @@ struct BackwardSizes {
   int64_t Packed() const { return of_keys.stride() * (size + values) + of_size.stride() * keys; }
   int64_t Sums() const { return key_rows * (of_size.stride() + of_values.stride()); }
   int64_t OfTile() const { return rows * (2 * (of_size.stride() + of_values.stride() + pitch) + of_size.stride()); }
-  int64_t OfTask() const { return Packed() + OfTile(); }
+  int64_t OfBlock() const { return Packed() + OfTile(); }
 
   int64_t tiles() const { return (queries + rows - 1) / rows; }
   // Returns the number of blocks that the tiles of a batch entry are divided into, which have separate sums. With few
@@ -195,25 +195,26 @@ Status QkvAttentionBackwardCpu(const QkvAttentionBackward&, const Context& conte
   }
   const BackwardSizes sizes(query.shape(), value.shape());
   const int64_t batch = query.dim(0), blocks = sizes.Blocks(batch), items = batch * blocks;
-  const int64_t tasks = Context::NumTasks(items, 1);
-  const Scratch<float> memory = context.Allocate<float>(tasks * sizes.OfTask());
-  const Scratch<float> sums = context.Allocate<float>((blocks > 1 ? items : tasks) * sizes.Sums());
+  const Scratch<float> sums = context.Allocate<float>(blocks > 1 ? items * sizes.Sums() : 0);
   const Scratch<int32_t> along = context.Allocate<int32_t>(std::max({sizes.keys, sizes.size, sizes.values}));
   const Scratch<int32_t> down = context.Allocate<int32_t>(sizes.rows);
-  if (!memory || !sums || !along || !down) return Internal("out of memory: ", sizes.OfTask(), " floats of each task");
+  if (!sums || !along || !down) return Internal("out of memory: sums of ", items, " blocks of queries");
   std::iota(along.data(), along.data() + along.size(), 0);
   for (int64_t r = 0; r < sizes.rows; ++r) down[r] = static_cast<int32_t>(r * sizes.pitch);
   const AttentionBackward<T> backward{grad_output, query,      key,   value,        grad_query,
                                       grad_key,    grad_value, sizes, along.data(), down.data()};
-  context.ParallelFor(items, 1, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
+  const auto compute = [&](float* memory, int64_t begin, int64_t end) HWY_ATTR {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t b = i / blocks, block = i % blocks, tiles = sizes.tiles();
-      float* const of_item = sums.data() + (blocks > 1 ? i : task) * sizes.Sums();
-      backward.Compute(b, tiles * block / blocks, tiles * (block + 1) / blocks, memory.data() + task * sizes.OfTask(),
-                       of_item);
+      float* const of_item = blocks > 1 ? sums.data() + i * sizes.Sums() : memory + sizes.OfBlock();
+      backward.Compute(b, tiles * block / blocks, tiles * (block + 1) / blocks, memory, of_item);
       if (blocks == 1) backward.WriteKeys(b, 0, sizes.keys, 1, of_item);
     }
-  });
+  };
+  const int64_t scratch = sizes.OfBlock() + (blocks > 1 ? 0 : sizes.Sums());
+  if (!context.ParallelForWithScratch<float>(items, 1, scratch, compute)) {
+    return Internal("out of memory: ", scratch, " floats of a block of queries");
+  }
   if (blocks == 1) return Status::Ok();
   const double nanoseconds = 0.5 * static_cast<double>((sizes.size + sizes.values) * blocks);
   context.ParallelFor(batch * sizes.keys, GrainFor(nanoseconds), [&](int64_t begin, int64_t end) HWY_ATTR {

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "testing/gradients.h"
+#include "testing/scratch.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
@@ -38,6 +39,13 @@ INSTANTIATE_TEST_SUITE_P(Types, QkvAttentionBackwardTest, ::testing::Values(DTyp
 TEST(QkvAttentionBackward, OmitsGradientsThatAreNotRequested) {
   std::mt19937 rng(2);
   ExpectOnlyRequestedGradients(QkvAttentionBackward{}, Inputs({3, 20, 17, 8, 5}, DType::kF32, rng), 3);
+}
+
+// Few batch entries are divided into blocks of queries, whose sums are kept.
+TEST(QkvAttentionBackward, ScratchForOneThread) {
+  std::mt19937 rng(5);
+  ExpectScratchOfOneThread(QkvAttentionBackward{},
+                           [&](int64_t batch) { return Inputs({batch + 8, 20, 17, 8, 5}, DType::kF32, rng); });
 }
 
 // The output is linear in the values.

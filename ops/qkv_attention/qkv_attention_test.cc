@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "testing/random_call.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
@@ -41,6 +42,12 @@ TEST(QkvAttention, EmptyAndNotANumber) {
     inputs[0].set(2, value);
     ExpectMatchesReference(QkvAttention{}, inputs);
   }
+}
+
+// Keys and values of 65 batch entries are packed at a time. The other 60 are divided into more tasks.
+TEST(QkvAttention, LastBatchEntriesAreDividedIntoMoreTasks) {
+  std::mt19937 rng(3);
+  ExpectIndependentItems(QkvAttention{}, Inputs({125, 4, 1000, 64, 64}, DType::kF32, rng));
 }
 
 TEST(QkvAttention, RejectsInvalidInputs) {

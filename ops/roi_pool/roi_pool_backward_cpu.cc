@@ -8,7 +8,7 @@
 namespace polyop {
 namespace {
 
-// Each task has a plane of the input, whose sums it accumulates in float, in the result itself if that is float.
+// The sums of a plane of the input are accumulated in float, in the result itself if that is float.
 template <class T>
 Status RoiPoolBackwardCpu(const RoiPoolBackward& op, const Context& context, Tensor<const T, 4> grad_output,
                           Tensor<const T, 4> input, Tensor<const T, 2> rois, Tensor<const int32_t, 4> argmax,
@@ -18,14 +18,12 @@ Status RoiPoolBackwardCpu(const RoiPoolBackward& op, const Context& context, Ten
   const int64_t bins = op.output_height * op.output_width, count = rois.dim(0);
   POLYOP_RETURN_IF_ERROR(CheckBatchIndices(rois, input.dim(0)));
   const int64_t grain = GrainFor(static_cast<double>(pixels) + static_cast<double>(bins * count)) / 2 + 1;
-  const Scratch<float> memory = context.Allocate<float>(kInPlace ? 0 : Context::NumTasks(planes, grain) * pixels);
-  if (!memory) return Internal("out of memory: planes of ", ToString(input.shape()));
   std::atomic<bool> valid = true;
-  context.ParallelFor(planes, grain, [&](int64_t task, int64_t begin, int64_t end) {
+  const auto add = [&](float* memory, int64_t begin, int64_t end) {
     for (int64_t plane = begin; plane < end; ++plane) {
       const int64_t image = plane / channels, c = plane % channels;
       T* const to = grad_input.data() + plane * pixels;
-      float* sums = memory.data() + task * pixels;
+      float* sums = memory;
       if constexpr (kInPlace) sums = to;
       std::fill_n(sums, pixels, 0.0f);
       for (int64_t r = 0; r < count; ++r) {
@@ -42,7 +40,10 @@ Status RoiPoolBackwardCpu(const RoiPoolBackward& op, const Context& context, Ten
       }
       for (int64_t p = 0; !kInPlace && p < pixels; ++p) to[p] = FromFloat<T>(sums[p]);
     }
-  });
+  };
+  if (!context.ParallelForWithScratch<float>(planes, grain, kInPlace ? 0 : pixels, add)) {
+    return Internal("out of memory: planes of ", ToString(input.shape()));
+  }
   return valid ? Status::Ok() : RoiPoolBackward::CheckArgmax(argmax, pixels);
 }
 

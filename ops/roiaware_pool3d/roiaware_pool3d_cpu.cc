@@ -45,15 +45,11 @@ Status RoiawarePool3dCpu(const RoiawarePool3d& op, const Context& context, Tenso
   const int64_t count = points.dim(0), channels = features.dim(1), row = pooled.size() / rois.dim(0);
   const PointColumns<T> columns(context, Tensor<const T, 3>(points.data(), {1, count, 3}));
   POLYOP_RETURN_IF_ERROR(columns.Read(context));
-  // Limits the number of tasks, because each has memory for a box that contains all points.
-  const int64_t grain =
-      std::max((rois.dim(0) + 15) / 16, GrainFor(0.7 * static_cast<double>(count) + 0.1 * static_cast<double>(row)));
-  const Scratch<CellKey> memory = context.Allocate<CellKey>(Context::NumTasks(rois.dim(0), grain) * count);
-  if (!memory) return Internal("out of memory: scratch for ", count, " points");
+  const int64_t grain = GrainFor(0.7 * static_cast<double>(count) + 0.1 * static_cast<double>(row));
   const bool stream = ShouldStream(row * static_cast<int64_t>(sizeof(T)), rois.dim(0));
   const int64_t max_points = op.max_pts_per_voxel - 1;
-  context.ParallelFor(rois.dim(0), grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
-    CellKey* const keys = memory.data() + task * count;
+  // A box may contain all points.
+  const auto pool = [&](CellKey* keys, int64_t begin, int64_t end) HWY_ATTR {
     for (int64_t r = begin; r < end; ++r) {
       T* const to = pooled.data() + r * row;
       FillWithZeros(to, row, stream);
@@ -64,8 +60,9 @@ Status RoiawarePool3dCpu(const RoiawarePool3d& op, const Context& context, Tenso
       });
     }
     if (stream) hwy::FlushStream();
-  });
-  return Status::Ok();
+  };
+  if (context.ParallelForWithScratch<CellKey>(rois.dim(0), grain, count, pool)) return Status::Ok();
+  return Internal("out of memory: scratch for ", count, " points");
 }
 
 }  // namespace

@@ -240,10 +240,9 @@ Status SelectiveScanBackwardCpu(const SelectiveScanBackward& op, const Context& 
   const int64_t blocks = rows == 0 ? 0 : in.blocks_of_group();
   const int64_t parts = std::clamp<int64_t>(kParts / std::max<int64_t>(groups, 1), 1, std::max<int64_t>(blocks, 1));
   const int64_t floats = BlockGradients<T>::Floats(in);
-  const Scratch<float> memory = context.Allocate<float>(Context::NumTasks(groups * parts, 1) * floats);
   const Scratch<float> sums = context.Allocate<float>(groups * parts * 2 * coefficients);
   const Scratch<float> of_rows = context.Allocate<float>(rows * (in.states + 2) + in.length);
-  if (!memory || !sums || !of_rows) return Internal("out of memory: states of ", ToString(u.shape()));
+  if (!sums || !of_rows) return Internal("out of memory: states of ", ToString(u.shape()));
   const ScanGradients<T> to = {grad_output.data(),
                                grad_last_state.data(),
                                DataOf(grad_u),
@@ -253,8 +252,8 @@ Status SelectiveScanBackwardCpu(const SelectiveScanBackward& op, const Context& 
                                of_rows.data(),
                                of_rows.data() + rows * in.states,
                                of_rows.data() + rows * (in.states + 1)};
-  context.ParallelFor(groups * parts, 1, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
-    BlockGradients<T> gradients(in, to, memory.data() + task * floats);
+  const auto compute = [&](float* memory, int64_t begin, int64_t end) HWY_ATTR {
+    BlockGradients<T> gradients(in, to, memory);
     for (int64_t index = begin; index < end; ++index) {
       float* const of_b = sums.data() + index * 2 * coefficients;
       std::fill_n(of_b, 2 * coefficients, 0.0f);
@@ -263,7 +262,10 @@ Status SelectiveScanBackwardCpu(const SelectiveScanBackward& op, const Context& 
         gradients.Run(ScanBlock::Of(in, group * blocks + k), of_b, of_b + coefficients);
       }
     }
-  });
+  };
+  if (!context.ParallelForWithScratch<float>(groups * parts, 1, floats, compute)) {
+    return Internal("out of memory: states of ", ToString(u.shape()));
+  }
   for (int64_t row = 0; row < groups * in.states; ++row) {
     const float* const from = sums.data() + row / in.states * parts * 2 * coefficients + row % in.states * in.length;
     float* const buffer = of_rows.data() + rows * (in.states + 2);

@@ -54,8 +54,7 @@ Status ThreeInterpolateCpu(const ThreeInterpolate&, const Context& context, Tens
   const Scratch<float> weights = context.Allocate<float>(3 * points);
   const int64_t grain = GrainFor(2.0 * static_cast<double>(count) + 0.2 * static_cast<double>(columns));
   constexpr bool kWidens = !std::is_same_v<T, float>;
-  const Scratch<float> widened = context.Allocate<float>(kWidens ? Context::NumTasks(rows, grain) * columns : 0);
-  if (!indices || !weights || !widened) return Internal("out of memory: ", points, " points");
+  if (!indices || !weights) return Internal("out of memory: ", points, " points");
   Corners corners;
   for (int k = 0; k < 3; ++k) {
     corners.index[k] = indices.data() + k * points;
@@ -69,14 +68,14 @@ Status ThreeInterpolateCpu(const ThreeInterpolate&, const Context& context, Tens
       }
     }
   });
-  context.ParallelFor(rows, grain, [&](int64_t task, int64_t begin, int64_t end) HWY_ATTR {
+  const auto interpolate = [&](float* widened, int64_t begin, int64_t end) HWY_ATTR {
     for (int64_t r = begin; r < end; ++r) {
-      const float* const row =
-          AsFloats(features.data() + r * columns, columns, kWidens ? widened.data() + task * columns : nullptr);
+      const float* const row = AsFloats(features.data() + r * columns, columns, widened);
       InterpolateRow(row, corners, r / channels * count, count, interpolated.data() + r * count);
     }
-  });
-  return Status::Ok();
+  };
+  if (context.ParallelForWithScratch<float>(rows, grain, kWidens ? columns : 0, interpolate)) return Status::Ok();
+  return Internal("out of memory: ", columns, " columns");
 }
 
 }  // namespace
