@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "kernels/cuda/library_product.h"
 #include "testing/alignment.h"
 #include "testing/testing.h"
 
@@ -57,6 +58,22 @@ TEST_P(ImplicitGemmRandom, ManyBlocksAndDeepChannels) {
     const Sizes sizes{300, 140, filters, 1100, {1, 1, 2}};
     ExpectMatchesReference(ImplicitGemm{}, Inputs(sizes, GetParam(), DType::kI32, true, rng), ToleranceFor(GetParam()));
   }
+}
+
+// The emulation's products of a library are loops. On a GPU, tests/gpu runs those of cuBLASLt, which PyTorch loads.
+TEST_P(ImplicitGemmRandom, MatchesReferenceByProductsOfALibrary) {
+  std::mt19937 rng(3);
+  cuda_emulation::has_library_products = true;
+  for (const SparseActivation type : {SparseActivation::kNone, SparseActivation::kSigmoid}) {
+    for (const int64_t channels : {16, 20}) {
+      ImplicitGemm op;
+      op.act_type = type;
+      const bool bias = type == SparseActivation::kNone;
+      ExpectMatchesReference(op, Inputs({50, channels, 24, 70, {1, 3, 2}}, GetParam(), DType::kI32, bias, rng),
+                             ToleranceFor(GetParam()));
+    }
+  }
+  cuda_emulation::has_library_products = false;
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, ImplicitGemmRandom, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
