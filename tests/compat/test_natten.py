@@ -14,24 +14,28 @@ from polyop.compat import natten
 from polyop.compat.natten import functional as ours
 
 
-def sees(extent: int, kernel: int, dilation: int, causal: bool) -> Tensor:
+def sees(extent: int, kernel: int, dilation: int, causal: bool, stride: int = 1) -> Tensor:
     """Returns which positions of an axis each position attends to, found one by one."""
     mask = torch.zeros(extent, extent, dtype=torch.bool)
     for query in range(extent):
         group = [i for i in range(extent) if (i - query) % dilation == 0]
         at = group.index(query)
+        sharing = range(at // stride * stride, (at // stride + 1) * stride)
         if causal:
-            chosen = group[max(0, at - kernel + 1) : at + 1]
+            last = min(sharing[-1], len(group) - 1)
+            chosen = group[max(0, last - kernel + 1) : at + 1]
         else:
-            first = min(max(at - kernel // 2, 0), len(group) - kernel)
+            middle = min(sharing[stride // 2], len(group) - 1)
+            first = min(max(middle - kernel // 2, 0), len(group) - kernel)
             chosen = group[first : first + kernel]
         mask[query, chosen] = True
     return mask
 
 
-def mask_of(extents: Sequence[int], kernel: Sequence[int], dilation: Sequence[int], causal: Sequence[bool]) -> Tensor:
+def mask_of(*of_axes: Sequence[int]) -> Tensor:
+    """The arguments of `sees`, for each axis."""
     result = torch.ones(1, 1, dtype=torch.bool)
-    for arguments in zip(extents, kernel, dilation, causal, strict=True):
+    for arguments in zip(*of_axes, strict=True):
         axis = sees(*arguments)
         result = (result[:, None, :, None] & axis[None, :, None]).flatten(2).flatten(0, 1)
     return result
@@ -139,6 +143,41 @@ def test_additional_keys(
     torch.testing.assert_close(natten.merge_attentions(outputs, sums), found.flatten(1, -3), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("extents", "kernel", "dilation", "causal", "stride"),
+    [
+        ((11,), (4,), (1,), (False,), (2,)),
+        ((11,), (5,), (2,), (True,), (3,)),
+        ((9, 10), (3, 4), (2, 1), (False, True), (3, 4)),
+        ((4, 5, 6), (3, 2, 3), (1, 2, 1), (True, False, False), (2, 1, 3)),
+    ],
+)
+def test_strides(
+    extents: tuple[int, ...], kernel: tuple[int, ...], dilation: tuple[int, ...], causal: tuple[bool, ...],
+    stride: tuple[int, ...],
+) -> None:  # fmt: skip
+    torch.manual_seed(0)
+    tensors = [torch.randn(2, *extents, 3, 4) for _ in range(3)]
+    attend = getattr(natten, f"na{len(extents)}d")
+    expected = formula(*tensors, mask_of(extents, kernel, dilation, causal, stride), 0.5)
+    torch.testing.assert_close(attend(*tensors, kernel, stride, dilation, causal), expected)
+
+
+def test_strides_of_a_layer_with_dropout() -> None:
+    layer = natten.NeighborhoodAttention1D(12, 3, 5, 3, attn_drop=1e-9)
+    x = torch.randn(2, 11, 12)
+    torch.testing.assert_close(layer.train()(x), layer.eval()(x))
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_older_layers_pad_small_inputs(axes: int) -> None:
+    torch.manual_seed(0)
+    layer = getattr(natten, f"NeighborhoodAttention{axes}D")(dim=12, num_heads=3, kernel_size=3, dilation=2, bias=True)
+    x = torch.randn(2, *(4, 7, 5)[:axes], 12)
+    padded = torch.nn.functional.pad(x, [0, 0, *[0, 1, 0, 0, 0, 2][6 - 2 * axes :]])
+    torch.testing.assert_close(layer(x), layer(padded)[(slice(None), *(slice(n) for n in x.shape[1:-1]))])
+
+
 def test_gradients_of_the_halves() -> None:
     """Forward and backward, with additional keys and biases."""
     torch.manual_seed(0)
@@ -212,8 +251,8 @@ def test_switches() -> None:
 
 def test_errors() -> None:
     q = torch.zeros(1, 9, 2, 4)
-    with pytest.raises(ValueError, match="na1d: stride: expected 1, got 2"):
-        natten.na1d(q, q, q, 3, 2)
+    with pytest.raises(ValueError, match="na1d: stride: expected numbers from 1 to kernel_size = 3, got 4"):
+        natten.na1d(q, q, q, 3, 4)
     with pytest.raises(ValueError, match=r"na2d: query: expected 5 dimensions, got \[1, 9, 2, 4\]"):
         natten.na2d(q, q, q, 3)
     with pytest.raises(ValueError, match="na1d: expected both additional_keys and additional_values, or neither"):

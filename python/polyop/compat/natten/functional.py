@@ -1,6 +1,7 @@
 """Neighborhood attention by polyop's operator, and its two halves, with the weights between them, in PyTorch.
 
-The halves also serve what the operator lacks: biases, additional keys and values, and the logarithm of the sums.
+The halves also serve what the operator lacks: strides, biases, additional keys and values, and the logarithm of the
+sums.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _UNUSED = {
 }  # fmt: skip
 
 
-def _each(values: Numbers | None, axes: int, default: int = 0) -> list[int]:
+def each(values: Numbers | None, axes: int, default: int = 0) -> list[int]:
     values = default if values is None else values
     return [int(v) for v in values] if isinstance(values, Sequence) else [int(values)] * axes
 
@@ -69,24 +70,27 @@ def _attention(
     _check_options(name, options)
     if query.dim() != axes + 3:
         raise ValueError(f"{name}: query: expected {axes + 3} dimensions, got {list(query.shape)}")
-    if any(s != 1 for s in _each(stride, axes)):
-        raise ValueError(f"{name}: stride: expected 1, got {stride}; a dilation is passed by its name")
+    strides, sizes = each(stride, axes), each(kernel_size, axes)
+    if any(not 1 <= s <= max(size, 1) for s, size in zip(strides, sizes, strict=True)):
+        raise ValueError(
+            f"{name}: stride: expected numbers from 1 to kernel_size = {kernel_size}, got {stride}; a dilation is passed "
+            "by its name"
+        )
     if (additional_keys is None) != (additional_values is None):
         raise ValueError(f"{name}: expected both additional_keys and additional_values, or neither")
     heads = query.shape[-2]
     key, value = _with_heads(heads, key, value)
-    if additional_keys is None and rpb is None and not return_lse:
-        flags, steps = _each(is_causal, axes), _each(dilation, axes, 1)
-        return functional.neighborhood_attention(
-            query, key, value, _each(kernel_size, axes), steps, flags, scale or None
-        )
+    if additional_keys is None and rpb is None and not return_lse and max(strides) == 1:
+        flags, steps = each(is_causal, axes), each(dilation, axes, 1)
+        return functional.neighborhood_attention(query, key, value, sizes, steps, flags, scale or None)
     more = [None, None]
     if additional_keys is not None and additional_values is not None:
         more = [t.transpose(1, 2) for t in _with_heads(heads, additional_keys, additional_values)]
     query, key, value = (t.movedim(-2, 1) for t in (query, key, value))
     scaled = query * (scale or query.shape[-1] ** -0.5)
-    products = _products(axes, scaled, key, kernel_size, dilation, more[0], is_causal, rpb)
-    result = _sums(axes, products.softmax(-1), value, kernel_size, dilation, more[1], is_causal).movedim(1, -2)
+    products = _products(axes, scaled, key, kernel_size, dilation, more[0], is_causal, rpb, stride=strides)
+    weights = products.softmax(-1)
+    result = _sums(axes, weights, value, kernel_size, dilation, more[1], is_causal, stride=strides).movedim(1, -2)
     return (result, products.float().logsumexp(-1).movedim(1, -1)) if return_lse else result
 
 
@@ -115,18 +119,24 @@ def merge_attentions(outputs: Sequence[Tensor], lse_tensors: Sequence[Tensor], t
     return (torch.stack([o.float() for o in outputs]) * weights).sum(0).to(outputs[0].dtype)
 
 
-def _windows(extent: int, kernel: int, dilation: int, causal: int, device: torch.device) -> tuple[Tensor, Tensor]:
+def _windows(
+    extent: int, kernel: int, dilation: int, causal: int, stride: int, device: torch.device
+) -> tuple[Tensor, Tensor]:
     """Returns the positions of each window along an axis, and the number of each minus that of the query, in steps of
-    the dilation: both [extent, kernel]. Positions below 0 do not exist."""
+    the dilation: both [extent, kernel]. Positions below 0 do not exist.
+
+    `stride` neighbouring queries share the window of the one in their middle, of causal ones of the last, without the
+    positions behind the query.
+    """
     position = torch.arange(extent, device=device)
     group, number = position % dilation, position // dilation
-    if causal:
-        first = number - (kernel - 1)
-    else:
-        size = (extent - group + dilation - 1) // dilation
-        first = torch.minimum((number - kernel // 2).clamp(min=0), size - kernel)
+    size = (extent - group + dilation - 1) // dilation
+    leader = number // stride * stride + (stride - 1 if causal else stride // 2)
+    leader = torch.minimum(leader, size - 1)
+    first = leader - (kernel - 1) if causal else torch.minimum((leader - kernel // 2).clamp(min=0), size - kernel)
     members = first[:, None] + torch.arange(kernel, device=device)
-    at = torch.where(members < 0, -1, members * dilation + group[:, None])
+    absent = (members < 0) | (members > number[:, None]) if causal else members < 0
+    at = torch.where(absent, -1, members * dilation + group[:, None])
     return at, members - number[:, None]
 
 
@@ -136,6 +146,7 @@ def _index(
     kernel_size: Numbers,
     dilation: Numbers | None,
     is_causal: Numbers | None,
+    stride: Numbers,
     device: torch.device,
 ) -> tuple[Tensor, list[Tensor]]:
     """Returns the index of the positions of each window, [positions, window], -1 where there is none, and for each axis
@@ -143,11 +154,11 @@ def _index(
     axes = len(extents)
     result = torch.zeros(1, 1, dtype=torch.int64, device=device)
     relative = []
-    of_axes = (_each(kernel_size, axes), _each(dilation, axes, 1), _each(is_causal, axes))
-    for extent, kernel, step, causal in zip(extents, *of_axes, strict=True):
+    of_axes = (each(kernel_size, axes), each(dilation, axes, 1), each(is_causal, axes), each(stride, axes))
+    for extent, kernel, step, causal, shared in zip(extents, *of_axes, strict=True):
         if kernel * step > extent:
             raise ValueError(f"{name}: kernel_size * dilation: expected at most {extent}, got {kernel * step}")
-        at, distance = _windows(extent, kernel, step, causal, device)
+        at, distance = _windows(extent, kernel, step, causal, shared, device)
         joined = result[:, None, :, None] * extent + at[None, :, None]
         joined = torch.where((result[:, None, :, None] < 0) | (at[None, :, None] < 0), -1, joined)
         ones = torch.ones_like(result)
@@ -185,23 +196,34 @@ def _products(
     additional_keys: Tensor | None = None,
     is_causal: Numbers | None = False,
     rpb: Tensor | None = None,
+    *,
+    stride: Numbers = 1,
 ) -> Tensor:
     """Queries and keys [N, heads, …, depth] -> their products [N, heads, …, positions of a window], with the relative
     biases `rpb` [heads, 2 * kernel_size - 1, …], and then those with the additional keys [N, heads, L, depth]."""
     name = f"na{axes}d_qk"
     if query.is_nested or key.is_nested:
-        return _of_each(_products, axes, (query, key), additional_keys, kernel_size, dilation, is_causal, rpb)
+        return _of_each(
+            partial(_products, stride=stride),
+            axes,
+            (query, key),
+            additional_keys,
+            kernel_size,
+            dilation,
+            is_causal,
+            rpb,
+        )
     if query.dim() != axes + 3:
         raise ValueError(f"{name}: query: expected {axes + 3} dimensions, got {list(query.shape)}")
     extents = query.shape[2:-1]
-    index, relative = _index(name, extents, kernel_size, dilation, is_causal, query.device)
+    index, relative = _index(name, extents, kernel_size, dilation, is_causal, stride, query.device)
     keys = key.flatten(2, axes + 1)[:, :, index.clamp(min=0)]
     queries = query.flatten(2, axes + 1)
     products = (queries[:, :, :, None] * keys).sum(-1)
     if rpb is not None:
-        if any(_each(is_causal, axes)):
-            raise ValueError(f"{name}: rpb: expected None for a causal axis")
-        offsets = [r + kernel - 1 for r, kernel in zip(relative, _each(kernel_size, axes), strict=True)]
+        if any(each(is_causal, axes)) or max(each(stride, axes)) > 1:
+            raise ValueError(f"{name}: rpb: expected None for a causal axis or a stride")
+        offsets = [r + kernel - 1 for r, kernel in zip(relative, each(kernel_size, axes), strict=True)]
         products = products + rpb[(slice(None), *offsets)].to(products.dtype)
     products = products.masked_fill(index < 0, -torch.inf)
     if additional_keys is not None:
@@ -224,16 +246,20 @@ def _sums(
     dilation: Numbers | None = 1,
     additional_values: Tensor | None = None,
     is_causal: Numbers | None = False,
+    *,
+    stride: Numbers = 1,
 ) -> Tensor:
     """Weights [N, heads, …, positions of a window] and values [N, heads, …, depth] -> [N, heads, …, depth]. The last
     weights are those of the additional values [N, heads, L, depth]."""
     name = f"na{axes}d_av"
     if attn.is_nested or value.is_nested:
-        return _of_each(_sums, axes, (attn, value), additional_values, kernel_size, dilation, is_causal)
+        return _of_each(
+            partial(_sums, stride=stride), axes, (attn, value), additional_values, kernel_size, dilation, is_causal
+        )
     if value.dim() != axes + 3:
         raise ValueError(f"{name}: value: expected {axes + 3} dimensions, got {list(value.shape)}")
     extents = value.shape[2:-1]
-    index, _ = _index(name, extents, kernel_size, dilation, is_causal, value.device)
+    index, _ = _index(name, extents, kernel_size, dilation, is_causal, stride, value.device)
     more = 0 if additional_values is None else additional_values.shape[-2]
     if attn.shape[-1] != index.shape[1] + more:
         raise ValueError(f"{name}: attn: expected {index.shape[1] + more} weights, got {list(attn.shape)}")

@@ -36,7 +36,8 @@ class _NeighborhoodAttention(nn.Module):
         use_experimental_ops: bool = False,
     ) -> None:
         """Up to 0.17, embed_dim was `dim`, and there were `rel_pos_bias` and `attn_drop`; up to 0.15, rel_pos_bias was
-        `bias`, True by default. `use_experimental_ops` has no effect."""
+        `bias`, True by default. Such a layer pads inputs that are smaller than its window with zeros.
+        `use_experimental_ops` has no effect."""
         super().__init__()
         del use_experimental_ops
         width = dim if embed_dim is None else embed_dim
@@ -49,6 +50,7 @@ class _NeighborhoodAttention(nn.Module):
             "kernel_size": kernel_size, "stride": stride, "dilation": dilation, "is_causal": is_causal
         }  # fmt: skip
         self.qkv = nn.Linear(width, 3 * width, bias=qkv_bias)
+        self._pads = bias is not None
         self.rpb = None
         if rel_pos_bias or bias:
             sizes = kernel_size if isinstance(kernel_size, Sequence) else [kernel_size] * self.axes
@@ -63,20 +65,28 @@ class _NeighborhoodAttention(nn.Module):
             raise ValueError(
                 f"NeighborhoodAttention{self.axes}D: expected {self.axes + 2} dimensions, got {list(x.shape)}"
             )
+        extents = x.shape[1:-1]
+        if self._pads:
+            sizes, steps = (functional.each(self.arguments[n], self.axes, 1) for n in ("kernel_size", "dilation"))
+            missing = [max(s * step - extent, 0) for s, step, extent in zip(sizes, steps, extents, strict=True)]
+            x = nn.functional.pad(x, [0, 0, *(n for extent in missing[::-1] for n in (0, extent))])
         query, key, value = self.qkv(x).unflatten(-1, (3, self.num_heads, -1)).unbind(-3)
         if self.training and self.attn_drop.p > 0:
             result = self._with_dropout(query, key, value)
         else:
             attend = getattr(functional, f"na{self.axes}d")
             result = attend(query, key, value, **self.arguments, scale=self.scale, rpb=self.rpb)
+        if self._pads:
+            result = result[(slice(None), *(slice(extent) for extent in extents))]
         return self.proj_drop(self.proj(result.flatten(-2)))
 
     def _with_dropout(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        window = {name: value for name, value in self.arguments.items() if name != "stride"}
         query, key, value = (t.movedim(-2, 1) for t in (query, key, value))
         scaled = query * (self.scale or query.shape[-1] ** -0.5)
-        weights = getattr(functional, f"na{self.axes}d_qk")(scaled, key, **window, rpb=self.rpb).softmax(-1)
-        return getattr(functional, f"na{self.axes}d_av")(self.attn_drop(weights), value, **window).movedim(1, -2)
+        weights = getattr(functional, f"na{self.axes}d_qk")(scaled, key, **self.arguments, rpb=self.rpb).softmax(-1)
+        return getattr(functional, f"na{self.axes}d_av")(self.attn_drop(weights), value, **self.arguments).movedim(
+            1, -2
+        )
 
 
 class NeighborhoodAttention1D(_NeighborhoodAttention):
