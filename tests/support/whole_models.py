@@ -52,7 +52,7 @@ _SMALL = re.compile(r"test|atto|femto|pico|nano|tiny|xxs|xs|small|_s\b|b0|18|_0"
 
 def names() -> list[str]:
     """Returns the names of all models: package/task/architecture. Those of timm only if it is there."""
-    _use_folders()
+    use_folders()
     from transformers.models.auto import modeling_auto
 
     found = [
@@ -67,7 +67,7 @@ def names() -> list[str]:
     return found
 
 
-def _use_folders() -> None:
+def use_folders() -> None:
     """Makes timm and torchvision importable from .deps/ if they are not installed. polyop has torchvision's kernels."""
     for package in ("timm", "torchvision"):
         if importlib.util.find_spec(package) is None and (_DEPS / package / package).is_dir():
@@ -249,7 +249,7 @@ class _Tensors(torch.nn.Module):
 
 def build(name: str) -> tuple[torch.nn.Module, torch.Tensor]:
     """Returns a model that returns a tuple of tensors, and its input."""
-    _use_folders()
+    use_folders()
     package, task, kind = name.split("/")
     first: Exception | None = None
     for small in (True, False):
@@ -371,7 +371,7 @@ def _row(name: str, limit: int) -> dict[str, Any]:
 
 def _import_all() -> None:
     """Imports what exports need, and builds the exporter's registry."""
-    _use_folders()  # before transformers, which looks for timm once
+    use_folders()  # before transformers, which looks for timm once
     import transformers  # noqa: F401
     from torch.onnx._internal.exporter._registration import ONNXRegistry
 
