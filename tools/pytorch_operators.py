@@ -68,6 +68,9 @@ of different shapes is False.
 A `PackedSequence` becomes padded sequences and their lengths, which ONNX's LSTM, GRU and RNN take. Between packing and
 padding a model may apply functions of single elements and linear layers to its `data`, but no sums over sequences.
 An LSTM with `proj_size` and `ctc_loss` are written step by step, so that their number of steps is fixed.
+Windows such as `torch.hann_window`, `linspace`, `logspace`, `combinations` and the parts of `tensor_split` may have a
+length that is a dynamic size. `torch.signal.windows` compare it with 1, so that such a file is for windows of 2 or more
+elements.
 `flex_attention` becomes products and a softmax. A query whose mask hides everything gets zeros. `nn.TransformerEncoder`
 computes padded tokens as PyTorch does in inference: they are zeros before the last norm if all are at the end. A
 FakeQuantize module is exported if its observer is disabled, and so is a program that PT2E's `convert_pt2e` returns.

@@ -22,7 +22,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes
 
-from polyop._aten import packed
+from polyop._aten import packed, ranges
 from polyop._aten.ctc import ctc_loss
 from polyop._aten.linalg import geqrf, lstsq
 from polyop._aten.patches import replaced
@@ -171,6 +171,11 @@ def _fake_quantize(input: Tensor, scale: Any, zero_point: Any, quant_min: int, q
     return fake_quantize(input, scale, zero_point, quant_min, quant_max)
 
 
+def _linear_cross_entropy(*args: Any, options: Any = None, **given: Any) -> Any:
+    """Computes the loss of all rows at once: the parts in which PyTorch computes it are a matter of memory."""
+    return NotImplemented if options is None else functional.linear_cross_entropy(*args, **given)
+
+
 _REPLACED: dict[Any, Callable[..., Any]] = {
     functional.gaussian_nll_loss: _gaussian_nll_loss,
     torch.cov: _cov,
@@ -197,9 +202,12 @@ _REPLACED: dict[Any, Callable[..., Any]] = {
     torch._grouped_mm: grouped_mm,  # its fake kernel refuses float32
     torch.linalg.lstsq: lstsq,
     **packed.REPLACED,
+    **ranges.REPLACED,
 }
 if hasattr(functional, "grouped_mm"):
     _REPLACED[functional.grouped_mm] = grouped_mm
+if hasattr(functional, "linear_cross_entropy"):
+    _REPLACED[functional.linear_cross_entropy] = _linear_cross_entropy
 
 
 class Capturing(TorchFunctionMode):

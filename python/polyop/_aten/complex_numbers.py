@@ -20,7 +20,7 @@ _WHEN = "complex numbers"
 _REAL_TYPE = {torch.complex32: torch.float16, torch.complex64: torch.float32, torch.complex128: torch.float64}
 
 
-def _is_complex(leaf: Any) -> bool:
+def is_complex(leaf: Any) -> bool:
     dtype = leaf.dtype if isinstance(leaf, Tensor) else leaf
     return isinstance(dtype, torch.dtype) and dtype.is_complex
 
@@ -47,7 +47,7 @@ def _adds(*targets: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
             before = TRANSLATIONS.get(target)
 
             def call(*args: Any, before: Any = before, **given: Any) -> Any:
-                if any(_is_complex(leaf) for leaf in pytree.tree_leaves((args, given))):
+                if any(is_complex(leaf) for leaf in pytree.tree_leaves((args, given))):
                     return function(*args, **given)
                 return NotImplemented if before is None else before.function(*args, **given)
 
@@ -110,8 +110,11 @@ for _name in _OF_PARTS:
 def to_copy(self: Tensor, *, dtype: torch.dtype | None = None, **given: Any) -> Any:
     if dtype is None or dtype == self.dtype:
         return self.clone()
+    if dtype == torch.bool:
+        real, imaginary = _parts(self)
+        return (real != 0) | (imaginary != 0)
     if not dtype.is_complex:
-        return NotImplemented
+        return _parts(self)[0].to(dtype)
     return _joined(*(part.to(_REAL_TYPE[dtype]) for part in _both_parts(self)))
 
 
@@ -186,6 +189,11 @@ def prod(self: Tensor, dim: int, keepdim: bool = False, *, dtype: torch.dtype | 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
     result = torch.matmul(input, weight.mT)
     return result if bias is None else result + bias
+
+
+@_adds("aten::mm", "aten::bmm", "aten::mv", "aten::dot")
+def product(self: Tensor, mat2: Tensor) -> Any:
+    return torch.matmul(self, mat2)
 
 
 @_adds("aten::square")

@@ -213,10 +213,25 @@ def _range(low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
 
 @decomposes("quantized_decomposed::choose_qparams.tensor")
 def choose_qparams(input: Tensor, quant_min: int, quant_max: int, eps: float, dtype: torch.dtype) -> Any:
-    low, high = _range(input.min(), input.max())
-    scale = ((high - low) / float(quant_max - quant_min)).clamp(min=eps)
+    low, high = _range(input.min().reshape(1), input.max().reshape(1))
+    scale = ((high - low) / float(quant_max - quant_min)).to(torch.float32).clamp(min=eps)
     zero_point = (quant_min - torch.round(low / scale)).clamp(quant_min, quant_max)
     return scale.to(torch.float64), zero_point.to(torch.int64)
+
+
+@decomposes("quantized_decomposed::choose_qparams_symmetric.tensor")
+def choose_qparams_symmetric(input: Tensor, quant_min: int, quant_max: int, eps: float, dtype: torch.dtype) -> Any:
+    largest = input.abs().max().reshape(1)
+    scale = (largest / (float(quant_max - quant_min) / 2)).to(torch.float32).clamp(min=eps)
+    zero_point = torch.full_like(scale, 128 if dtype == torch.uint8 else 0, dtype=torch.int64)
+    return scale.to(torch.float64), zero_point
+
+
+@decomposes("quantized_decomposed::choose_qparams_per_token")
+def choose_qparams_of_tokens(input: Tensor, dtype: torch.dtype) -> Any:
+    largest = input.abs().amax([-1], keepdim=True)
+    scale = (largest.to(torch.float32) if largest.dtype == torch.float16 else largest).clamp(min=1e-5) / 127
+    return scale, torch.zeros_like(scale)
 
 
 @decomposes("quantized_decomposed::choose_qparams_per_token_asymmetric")

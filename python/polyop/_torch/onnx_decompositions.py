@@ -7,6 +7,7 @@ checks of values stop the capture.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import operator
 from collections.abc import Callable, Iterator
@@ -24,6 +25,7 @@ from torch.utils import _pytree as pytree
 from polyop._aten import TRANSLATIONS, overload
 from polyop._aten.attention import encode, flex_attention
 from polyop._aten.capturing import Capturing, known_buffers, sizes_above_one
+from polyop._aten.complex_numbers import is_complex
 from polyop._aten.detection import detectors_without_counts
 from polyop._aten.guards import Lines, guards_of, guards_of_failure, noting
 from polyop._aten.patches import replace, replaced
@@ -58,6 +60,7 @@ def _decompose(
     """Replaces the exporter's function `decompose_with_registry`."""
     _remove_own(registry)
     table = _decomp.create_onnx_friendly_decomposition_table(set(_decomp.get_onnx_implemented_overloads(registry)))
+    _add_complex(table, registry)
     for target, translation in TRANSLATIONS.items():
         op = overload(target)
         if op is None or any(meta.is_custom for meta in registry.get_decomps(op)):
@@ -74,6 +77,18 @@ def _decompose(
     if record is not None:
         _note_unknown(program, registry, record)
     return program
+
+
+def _add_complex(table: dict[Any, Callable[..., Any]], registry: _registration.ONNXRegistry) -> None:
+    """Adds PyTorch's own decompositions of the operators that the exporter writes for real numbers alone."""
+    for op, own in torch._decomp.decomposition_table.items():
+        written = registry.get_decomps(op) if op not in table and isinstance(op, torch._ops.OpOverload) else []
+        if written and not any(meta.is_complex for meta in written) and not op._can_decompose():
+            table[op] = functools.partial(_of_complex, own)
+
+
+def _of_complex(own: Callable[..., Any], *args: Any, **given: Any) -> Any:
+    return own(*args, **given) if any(map(is_complex, pytree.tree_leaves((args, given)))) else NotImplemented
 
 
 def _attend(_: Any, mode: Any, *args: Any) -> Any:
