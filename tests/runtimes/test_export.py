@@ -178,6 +178,34 @@ def test_outputs_that_no_file_has(tmp_path: Path) -> None:
         polyop.export(Text(), torch.ones(3), tmp_path / "t.onnx", verbose=False)
 
 
+@pytest.mark.parametrize(
+    ("text", "option"),
+    [
+        ("a size depends on values of a tensor, at /x/torch_geometric/nn/pool/glob.py:34", "size=…"),
+        ("AssertionError: Input height (56) doesn't match model (64).", "dynamic_img_size=True"),
+        ("a Python condition, at /x/kornia/feature/lightglue.py:640", "depth_confidence=-1"),
+        ("a Python condition, at /x/transformers/models/big_bird/modeling_big_bird.py:1", '"original_full"'),
+        ("a Python condition, at /x/torchaudio/models/tacotron2.py:850", "decoder_early_stopping=False"),
+    ],
+)
+def test_an_error_names_the_option_of_a_package(text: str, option: str) -> None:
+    assert option in str(polyop.ExportError(text))
+    assert str(polyop.ExportError(str(polyop.ExportError(text)))) == str(polyop.ExportError(text))
+    assert str(polyop.ExportError("a Python condition, at /x/model.py:1")) == "a Python condition, at /x/model.py:1"
+
+
+def test_the_cache_of_a_language_model_is_no_output(tmp_path: Path) -> None:
+    class DynamicCache:
+        """Of transformers."""
+
+    class Model(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, DynamicCache]:
+            return x * 2, DynamicCache()
+
+    with pytest.raises(polyop.ExportError, match="use_cache = False"):
+        polyop.export(Model(), torch.rand(2), tmp_path / "m.onnx")
+
+
 def test_external_data_overwrites_no_other_file(tmp_path: Path) -> None:
     """TorchScript's exporter writes a file for each tensor of a large model, named after the tensor."""
     path, scratch = tmp_path / "a.onnx", tmp_path / "scratch"

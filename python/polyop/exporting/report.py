@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,9 +14,34 @@ from rich.table import Table
 
 from polyop.errors import PolyopError
 
+# What avoids a construct inside a package: a pattern of the error, which may end in the line of the package, the package,
+# and its option.
+_OPTIONS = (
+    (r"value of type \w*Cache\b", "transformers", "config.use_cache = False, which leaves out the cache of keys and values"),
+    (r"doesn't match model", "timm", "create_model(…, dynamic_img_size=True), or strict_img_size=False"),
+    (r"doesn't match model", "transformers", "interpolate_pos_encoding=True as an argument of forward()"),
+    (r"modeling_big_bird\.py", "transformers", 'config.attention_type = "original_full"'),
+    (r"modeling_lightglue\.py", "transformers", "config.depth_confidence = config.width_confidence = -1.0"),
+    (r"kornia\S*/lightglue\.py", "kornia", "LightGlue(…, depth_confidence=-1, width_confidence=-1)"),
+    (r"torch_geometric\S*/(glob|_scatter)\.py", "torch_geometric", "size=… of a pooling, the number of graphs"),
+    (r"torch_geometric\S*/_to_dense_\w+\.py", "torch_geometric", "batch_size=… and max_num_nodes=…"),
+    (r"torchaudio\S*/tacotron2\.py", "torchaudio", "Tacotron2(…, decoder_early_stopping=False)"),
+)  # fmt: skip
+
 
 class ExportError(PolyopError, RuntimeError):
-    """No exporter could write the model, or the file's outputs differ from PyTorch's."""
+    """No exporter could write the model, or the file's outputs differ from PyTorch's. The text ends in the options of
+    packages that avoid what it names."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__("\n  ".join([text, *(line for line in options_of(text) if line not in text)]))
+
+
+def options_of(text: str) -> Iterator[str]:
+    """Yields the options of packages that avoid what an error's text names."""
+    for pattern, package, option in _OPTIONS:
+        if re.search(pattern, text):
+            yield f"{package} avoids this: {option}"
 
 
 @dataclass
