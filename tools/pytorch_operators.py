@@ -61,13 +61,21 @@ make a file depend on polyop's library. The exceptions compare all pairs of elem
 time (`bucketize`, `isin`, `embedding_bag`), and `torch.special.entr`. ONNX Runtime is slow at some standard
 operators, such as CumSum or Softmax over channels: [`polyop optimize`](optimize.md) replaces them in a finished file.
 
-Checks of values that stop PyTorch's capture are left out of the program: those of `gaussian_nll_loss`, `torch.cov`,
-`torch.corrcoef`, and of masks in `nn.Transformer`. `torch.equal` and `torch.allclose` become tensors, but `torch.equal`
-of different shapes is False.
+Checks of values that stop PyTorch's capture are left out of the program: an `assert` of a tensor, an `if` that only
+leads to a `raise`, and those of `gaussian_nll_loss`, `torch.cov`, `torch.corrcoef`, and of masks in `nn.Transformer`.
+The file is right for inputs for which PyTorch raises no error. `int(index.max()) + 1` is a size that depends on values:
+in the module that calls it, `int` returns what `item` does during the capture. A function of `torch.jit.script` is
+captured as one of Python. `torch.equal` and `torch.allclose` become tensors, but `torch.equal` of different shapes is
+False.
+
+Some functions of packages have a branch whose paths compute the same: `coalesce` of torch_geometric, detections of
+effdet, keypoints of kornia's DISK. They are written without it. Layers of experts in transformers
+(`experts_implementation="grouped_mm"`) become a Split of the rows and a product for each expert.
 
 A `PackedSequence` becomes padded sequences and their lengths, which ONNX's LSTM, GRU and RNN take. Between packing and
 padding a model may apply functions of single elements and linear layers to its `data`, but no sums over sequences.
-An LSTM with `proj_size` and `ctc_loss` are written step by step, so that their number of steps is fixed.
+LSTM, GRU and RNN with a dynamic number of steps become these nodes, too. An LSTM with `proj_size` and `ctc_loss` are
+written step by step, so that their number of steps is fixed.
 Windows such as `torch.hann_window`, `linspace`, `logspace`, `combinations` and the parts of `tensor_split` may have a
 length that is a dynamic size. `torch.signal.windows` compare it with 1, so that such a file is for windows of 2 or more
 elements.

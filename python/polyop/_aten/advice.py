@@ -37,6 +37,7 @@ def advise_on_capture(error: BaseException) -> Iterator[str]:
     line = _called_at(cause)
     yield "a size or a Python condition depends on values of a tensor" + (f", at {line}" if line else "")
     yield "write instead: torch.where for `if`; a fixed number for a size; or torch._check, which says what is known of it"
+    yield "for a loop that ends early, such as a decoder's: a fixed number of steps, or a file of one step"
     yield "a kernel of your own helps only if it has the whole computation, with outputs of sizes that are known"
 
 

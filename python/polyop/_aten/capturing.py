@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, ShapeEnv, free_unbacked_symbols
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
@@ -23,7 +23,9 @@ from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes
 
 from polyop._aten import packed, ranges
+from polyop._aten.checks import value_of_condition
 from polyop._aten.ctc import ctc_loss
+from polyop._aten.integers import integer_of, length_of
 from polyop._aten.linalg import geqrf, lstsq
 from polyop._aten.patches import replaced
 from polyop._aten.quantized import fake_quantize, grouped_mm
@@ -171,6 +173,24 @@ def _fake_quantize(input: Tensor, scale: Any, zero_point: Any, quant_min: int, q
     return fake_quantize(input, scale, zero_point, quant_min, quant_max)
 
 
+def _is_true(condition: Tensor) -> bool:
+    """Replaces bool(condition)."""
+    try:
+        return Tensor.__bool__(condition)
+    except (GuardOnDataDependentSymNode, DataDependentOutputException):
+        value = value_of_condition()
+        if value is None:
+            raise
+        return value
+
+
+def _attention(query: Tensor, key: Tensor, value: Tensor, *args: Any, is_causal: Any = False, **given: Any) -> Any:
+    """Takes a condition on sizes for `is_causal`, which PyTorch's function does not."""
+    if isinstance(is_causal, bool):
+        return NotImplemented
+    return functional.scaled_dot_product_attention(query, key, value, *args, is_causal=bool(is_causal), **given)
+
+
 def _linear_cross_entropy(*args: Any, options: Any = None, **given: Any) -> Any:
     """Computes the loss of all rows at once: the parts in which PyTorch computes it are a matter of memory."""
     return NotImplemented if options is None else functional.linear_cross_entropy(*args, **given)
@@ -201,6 +221,10 @@ _REPLACED: dict[Any, Callable[..., Any]] = {
     torch.fake_quantize_per_tensor_affine: _fake_quantize,
     torch._grouped_mm: grouped_mm,  # its fake kernel refuses float32
     torch.linalg.lstsq: lstsq,
+    functional.scaled_dot_product_attention: _attention,
+    Tensor.__bool__: _is_true,
+    Tensor.__int__: integer_of,
+    Tensor.__len__: length_of,
     **packed.REPLACED,
     **ranges.REPLACED,
 }
@@ -282,6 +306,8 @@ def sizes_above_one(note: Callable[[], None]) -> Iterator[None]:
             return evaluate(env, condition, *args, **kwargs)
         except GuardOnDataDependentSymNode:
             sizes = free_unbacked_symbols(condition) <= env.size_like
+            if (value := value_of_condition()) is not None:
+                return value
             assumed = env._maybe_evaluate_static(condition, size_oblivious=True) if sizes else None
             if assumed is None:
                 raise

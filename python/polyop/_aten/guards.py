@@ -114,10 +114,15 @@ def _line_of_program() -> str:
     return line_of(frames[::-1])
 
 
+def is_pytorchs(file: str) -> bool:
+    """Says whether a file is PyTorch's, polyop's or generated code, and not of the program that is captured."""
+    return "/torch/" in file or file.startswith((_PACKAGE, "<"))
+
+
 def line_of(frames: Sequence[tuple[str, str]]) -> str:
     """Returns the innermost of the frames outside of PyTorch and polyop, as file:line, and the line of the user's own
     code that led to it, if the innermost is an installed package's. Empty if there is none."""
-    users = [f for f in frames if "/torch/" not in f[0] and not f[0].startswith((_PACKAGE, "<"))]
+    users = [f for f in frames if not is_pytorchs(f[0])]
     if not users:
         return ""
     own = next((f for f in reversed(users) if not f[0].startswith(_INSTALLED)), users[-1])

@@ -1,4 +1,4 @@
-"""Sequences of several lengths: torch.nn.utils.rnn.PackedSequence, and the recurrent layers that it is passed to.
+"""Recurrent layers whose number of steps is not constant, and torch.nn.utils.rnn.PackedSequence.
 
 ONNX's recurrent nodes take padded sequences and their lengths. While PyTorch captures a program, a packed sequence has
 the rows of the padded sequences, with those after their ends, and its `batch_sizes` is PackedLengths.
@@ -73,36 +73,59 @@ def _ordered(parameter: Tensor, gates: Sequence[int]) -> Tensor:
     return torch.cat([parts[gate] for gate in gates])
 
 
+def _has_node(state: Any, weights: Sequence[Tensor], biases: bool, layers: int, bidirectional: bool) -> bool:
+    """Says whether ONNX has the layer: not one with proj_size."""
+    states = [state] if isinstance(state, Tensor) else list(state)
+    count = (4 if biases else 2) * layers * (2 if bidirectional else 1)
+    return len(weights) == count and all(s.shape[-1] == weights[1].shape[1] for s in states)
+
+
 def _recurrent(node: str, gates: Sequence[int], activation: str = "", **fixed: int) -> Callable[..., Any]:
-    def call(*args: Any) -> Any:
-        if not isinstance(args[1], PackedLengths):
-            return NotImplemented
-        packed: PackedLengths
-        data, packed, state, weights, biases, layers, _, _, bidirectional = args
+    def write(
+        rows: Tensor, lengths: Tensor | None, state: Any, weights: Sequence[Tensor], biases: bool, layers: int, _: float,
+        __: bool, bidirectional: bool,
+    ) -> tuple[Tensor, ...]:  # fmt: skip
+        """Computes the layers of sequences [steps, batch, features]."""
+        dtype, (steps, batch) = rows.dtype, rows.shape[:2]
         states = [state] if isinstance(state, Tensor) else list(state)
         each, ways, hidden = 4 if biases else 2, 2 if bidirectional else 1, weights[1].shape[1]
-        if len(weights) != each * layers * ways or any(s.shape[-1] != hidden for s in states):
-            raise NotImplementedError("a packed sequence in an ONNX file: expected a layer without proj_size")
-        rows = data.unflatten(0, [packed.steps, packed.batch]).to(torch.float32)
-        lengths = packed.lengths.to(torch.int32)
+        rows = rows.to(torch.float32)
         last: list[list[Tensor]] = [[] for _ in states]
         for layer in range(layers):
             own = [weights[(layer * ways + way) * each :][:each] for way in range(ways)]
             stacked = [torch.stack([_ordered(w[i], gates) for w in own]).to(torch.float32) for i in range(each)]
             bias = torch.cat(stacked[2:], 1) if biases else None
             first = [s[layer * ways : (layer + 1) * ways].to(torch.float32) for s in states]
-            shape = [ways, packed.batch, hidden]
+            shape = [ways, batch, hidden]
             attributes = {"hidden_size": hidden, "direction": "bidirectional" if bidirectional else "forward", **fixed}
             if activation:
                 attributes["activations"] = [activation] * ways
             rows, *ends = torch.onnx.ops.symbolic_multi_out(
                 node, [rows, *stacked[:2], bias, lengths, *first], attributes,
-                dtypes=[torch.float32] * (1 + len(states)), shapes=[[packed.steps, *shape], *[shape] * len(states)], version=14,
+                dtypes=[torch.float32] * (1 + len(states)), shapes=[[steps, *shape], *[shape] * len(states)], version=14,
             )  # fmt: skip
             rows = rows.transpose(1, 2).flatten(2)
             for ended, end in zip(last, ends, strict=True):
                 ended.append(end)
-        return rows.flatten(0, 1).to(data.dtype), *(torch.cat(ended).to(data.dtype) for ended in last)
+        return rows.to(dtype), *(torch.cat(ended).to(dtype) for ended in last)
+
+    def call(*args: Any, **given: Any) -> Any:
+        if given or len(args) != 9:
+            return NotImplemented
+        if isinstance(args[1], PackedLengths):
+            data, packed, *layer = args
+            if not _has_node(*layer[:4], layer[-1]):
+                raise NotImplementedError("a packed sequence in an ONNX file: expected a layer without proj_size")
+            rows = data.unflatten(0, [packed.steps, packed.batch])
+            rows, *ends = write(rows, packed.lengths.to(torch.int32), *layer)
+            return rows.flatten(0, 1), *ends
+        data, *layer, batch_first = args
+        rows = data.transpose(0, 1) if batch_first else data
+        # PyTorch unrolls the layer to know its results' sizes, which makes the number of steps constant.
+        if isinstance(rows.shape[0], int) or not _has_node(*layer[:4], layer[-1]):
+            return NotImplemented
+        rows, *ends = write(rows, None, *layer)
+        return rows.transpose(0, 1) if batch_first else rows, *ends
 
     return call
 

@@ -58,6 +58,8 @@ PATCHES: Mapping[str, Patch] = {
     "mmdet.models.dense_heads:RPNHead._bbox_post_process": Patch(_MMDET, optional=True),
     "mmdet.models.dense_heads.base_dense_head:BaseDenseHead._bbox_post_process": Patch(_MMDET, optional=True),
     "mmdet.models.roi_heads.roi_extractors:SingleRoIExtractor.forward": Patch(_MMDET, optional=True),
+    "kornia.feature.disk.detector:heatmap_to_keypoints": Patch("DISK of kornia", by_code=True, optional=True),
+    "torch.jit:ScriptFunction.__call__": Patch("functions of torch.jit.script"),
     "torch:Tensor.split": Patch(_MMDET),
     "torch.onnx:is_in_onnx_export": Patch(_MMDET),
     "torchvision.models.detection.roi_heads:heatmaps_to_keypoints": Patch(_DETECTORS, by_code=True, optional=True),

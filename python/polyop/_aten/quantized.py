@@ -38,6 +38,35 @@ def scaled_mm(
     return (result if scale_result is None else result * scale_result).to(out_dtype or self.dtype)
 
 
+_library = torch.library.Library("polyop_export", "FRAGMENT")
+_library.define("grouped_rows(Tensor rows, Tensor weights, Tensor ends) -> Tensor")
+
+
+@torch.library.impl(_library, "grouped_rows", "CompositeExplicitAutograd")
+def _grouped_rows(rows: Tensor, weights: Tensor, ends: Tensor) -> Tensor:
+    bounds = [0, *ends.tolist()]
+    products = [rows[bounds[i] : bounds[i + 1]] @ weights[i] for i in range(len(weights))]
+    return torch.cat([*products, rows.new_zeros([rows.shape[0] - bounds[-1], weights.shape[2]])])
+
+
+@torch.library.register_fake("polyop_export::grouped_rows")
+def _fake_grouped_rows(rows: Tensor, weights: Tensor, ends: Tensor) -> Tensor:
+    return rows.new_empty([rows.shape[0], weights.shape[2]])
+
+
+@decomposes("transformers::grouped_mm_fallback")
+def grouped_rows(input: Tensor, weight: Tensor, offs: Tensor) -> Any:
+    """Multiplies the rows of each group, which end at `offs`, by its matrix. Rows after the last group become 0."""
+    groups = weight.shape[0]
+    if isinstance(groups, int):  # polyop/_torch/onnx_translations.py writes it
+        return torch.ops.polyop_export.grouped_rows.default(input, weight, offs)
+    group = (torch.arange(input.shape[0], device=input.device).unsqueeze(1) >= offs).to(torch.int64).sum(1)
+    products = torch.matmul(input, weight)  # of all groups with all rows
+    index = group.clamp(max=groups - 1).unsqueeze(1).expand(products.shape[1:])
+    found = products.gather(0, index.unsqueeze(0)).squeeze(0)
+    return torch.where((group < groups).unsqueeze(1), found, torch.zeros_like(found))
+
+
 @decomposes("aten::_grouped_mm")
 def grouped_mm(
     self: Tensor, mat2: Tensor, offs: Tensor | None = None, bias: Tensor | None = None,
@@ -51,18 +80,14 @@ def grouped_mm(
         self, mat2 = self.to(torch.float32), mat2.to(torch.float32)
     if offs is None:
         return torch.matmul(self, mat2).to(dtype)
-    split = (
-        self.shape[0] if self.dim() == 2 and mat2.dim() == 3 else mat2.shape[-1] if self.dim() == 3 else self.shape[1]
-    )
-    at = torch.arange(split, device=self.device)
     if self.dim() == mat2.dim() == 2:
+        at = torch.arange(self.shape[1], device=self.device)
         starts = torch.cat([torch.zeros_like(offs[:1]), offs[:-1]])
         inside = (at >= starts.unsqueeze(1)) & (at < offs.unsqueeze(1))
         return torch.matmul(self * inside.unsqueeze(1).to(self.dtype), mat2).to(dtype)
-    group = (at.unsqueeze(1) >= offs).to(torch.int64).sum(1).clamp(max=offs.shape[0] - 1)
-    products = torch.matmul(self, mat2)  # of all groups with all rows, or all columns
-    index = group.unsqueeze(1) if self.dim() == 2 else group.unsqueeze(0)
-    return products.gather(0, index.expand(products.shape[1:]).unsqueeze(0)).squeeze(0).to(dtype)
+    if self.dim() == 3:
+        return grouped_rows(mat2.mT, self.mT, offs).mT.to(dtype)
+    return grouped_rows(self, mat2, offs).to(dtype)
 
 
 _LAYOUTS = {

@@ -22,12 +22,13 @@ from torch.fx.traceback import annotate
 from torch.onnx._internal.exporter import _core, _decomp, _registration
 from torch.utils import _pytree as pytree
 
-from polyop._aten import TRANSLATIONS, overload
+from polyop._aten import TRANSLATIONS, overload, packages
 from polyop._aten.attention import encode, flex_attention
 from polyop._aten.capturing import Capturing, known_buffers, sizes_above_one
 from polyop._aten.complex_numbers import is_complex
 from polyop._aten.detection import detectors_without_counts
 from polyop._aten.guards import Lines, guards_of, guards_of_failure, noting
+from polyop._aten.integers import SymbolicIntegers
 from polyop._aten.patches import replace, replaced
 from polyop._aten.quantized import fixed_switches
 from polyop._torch.export_record import Record, current_record
@@ -137,23 +138,20 @@ def _separate_paddings(graph: torch.fx.Graph) -> None:
 
 
 def _make_results_tensors(program: torch.export.ExportedProgram) -> None:
-    """Makes the results of a program that returns nothing but constants tensors: the exporter writes no others."""
-    specs = program.graph_signature.output_specs
-    constants = [spec.arg for spec in specs if isinstance(spec.arg, ConstantArgument)]
+    """Makes the numbers that a program returns tensors: the exporter writes nothing else."""
     graph = program.graph_module.graph
     mode = detect_fake_mode([node.meta.get("val") for node in graph.nodes])
-    if mode is None or len(constants) < len(specs) or any(c.value is None for c in constants):
-        return
     output = graph.output_node()
-    results = []
-    for spec, constant in zip(specs, constants, strict=True):
+    results = list(output.args[0])
+    for at, spec in enumerate(program.graph_signature.output_specs):
+        if mode is None or not isinstance(spec.arg, ConstantArgument) or spec.arg.value is None:
+            continue
         with graph.inserting_before(output), mode:
-            result = graph.call_function(torch.ops.aten.full.default, ([], constant.value))
-            like = torch.tensor(constant.value)
-            result.kwargs = {"dtype": like.dtype}
-            result.meta["val"] = torch.ops.aten.full.default([], constant.value, dtype=like.dtype)
+            result = graph.call_function(torch.ops.aten.full.default, ([], spec.arg.value))
+            result.kwargs = {"dtype": torch.tensor(spec.arg.value).dtype}
+            result.meta["val"] = torch.ops.aten.full.default([], spec.arg.value, **result.kwargs)
         spec.arg = TensorArgument(name=result.name)
-        results.append(result)
+        results[at] = result
     output.args = (tuple(results),)
 
 
@@ -212,16 +210,20 @@ def _capture(
         sizes_above_one(_note_assumption),
         detectors_without_counts(),
         replaced(_WHILE_CAPTURING),
+        SymbolicIntegers() as integers,
     ):
         record, lines = current_record() or Record(), Lines()
-        try:
-            with noting(lines):
-                program = capture(strategy, *args, **given)
-        except Exception as error:
-            record.guards = guards_of_failure(error, lines)  # the exporter's second strategy may succeed
-            raise
-        record.guards = guards_of(program, lines)
-        return program
+        while True:
+            try:
+                with noting(lines):
+                    program = capture(strategy, *args, **given)
+            except Exception as error:
+                if integers.add(error):
+                    continue
+                record.guards = guards_of_failure(error, lines)  # the exporter's second strategy may succeed
+                raise
+            record.guards = guards_of(program, lines)
+            return program
 
 
 def _contiguous(tensor: torch.Tensor) -> torch.Tensor:
@@ -262,6 +264,7 @@ _WHILE_CAPTURING = {
     "torch.nn.modules.transformer:TransformerEncoder.forward": _encode,
     "torch.nn.modules.rnn:RNNBase.check_forward_args": _no_check,
     "torch.nn.modules.rnn:LSTM.check_forward_args": _no_check,
+    **packages.REPLACED,
 }
 
 

@@ -9,6 +9,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch.onnx import symbolic_helper
 
@@ -203,6 +204,31 @@ def _nms_by_class(boxes: Any, scores: Any, idxs: Any, iou_threshold: float) -> A
     return _standard("Gather", [order, top(position, _standard("Shape", [position]), False)[0]])
 
 
+def _grouped_rows(rows: Any, weights: Any, ends: Any) -> Any:
+    """Writes a product for each group of rows, and zeros for the rows after the last group."""
+
+    def integers(*values: int) -> Any:
+        return _number(list(values), onnx_ir.DataType.INT64)
+
+    groups, columns = weights.shape[0], _standard("Shape", [weights], {"start": 2, "end": 3})
+    inner = _standard("Cast", [ends], {"to": onnx_ir.DataType.INT64.value})
+    count = _standard("Shape", [rows], {"start": 0, "end": 1})
+    bounds = _standard("Concat", [integers(0), inner, count], {"axis": 0})
+    first, last = (
+        _standard("Slice", [bounds, integers(a), integers(b)]) for a, b in ((0, groups + 1), (1, groups + 2))
+    )
+    split = onnx_ir.Node("", "Split", [rows, _standard("Sub", [last, first])], num_outputs=groups + 1)
+    _core.current_tracer.nodes.append(split)
+    parts = [
+        _standard("MatMul", [part, _standard("Gather", [weights, _number(i, onnx_ir.DataType.INT64)])])
+        for i, part in enumerate(split.outputs[:-1])
+    ]
+    rest = _standard("Shape", [split.outputs[-1]], {"start": 0, "end": 1})
+    zero = onnx_ir.tensor(np.zeros(1, rows.dtype.numpy()))
+    parts.append(_standard("ConstantOfShape", [_standard("Concat", [rest, columns], {"axis": 0})], {"value": zero}))
+    return _standard("Concat", parts, {"axis": 0})
+
+
 # ---- torch.onnx.export(…, dynamo=False) ------------------------------------------------------------
 
 
@@ -268,6 +294,7 @@ if onnx_impl is not None:
     replace("onnxscript.function_libs.torch_lib.ops.nn:_aten_upsample_scales", _resize)
     onnx_impl(torch.ops.aten.repeat_interleave.Tensor, no_compile=True)(_repeated_indices)
     onnx_impl(torch.ops.polyop_export.nms_by_class.default, no_compile=True)(_nms_by_class)
+    onnx_impl(torch.ops.polyop_export.grouped_rows.default, no_compile=True)(_grouped_rows)
 for _operator in ALL_OPERATORS:
     if onnx_impl is not None:
         _translate(_operator)

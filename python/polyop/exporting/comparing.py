@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx_ir
 import onnxruntime as ort
 import torch
 from torch import Tensor
@@ -24,6 +26,8 @@ _TOLERANCE = {"float16": 1e-2, "bfloat16": 3e-2}
 _DEFAULT_TOLERANCE = 1e-3
 _ABSOLUTE = 1e-6  # in proportion to the largest magnitude of an output
 _DRAWS = 3  # of data, if results depend on rounding
+
+_NO_KERNEL = re.compile(r"Could not find an implementation for (\w+)\(\d+\) node with name '([^']*)'")
 
 Run = Callable[[Mapping[str, Tensor]], list[Tensor]]
 """Runs the PyTorch model with named inputs. Returns its outputs as the file has them."""
@@ -59,7 +63,8 @@ class File:
         try:
             self._session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         except Exception as error:  # ONNX Runtime's own types are not public
-            raise ExportError(f"ONNX Runtime cannot run {path.name}: {error}") from error
+            reason = _without_kernel(path, str(error)) or error
+            raise ExportError(f"ONNX Runtime cannot run {path.name}: {reason}") from error
         self.inputs = {info.name: info.shape for info in self._session.get_inputs()}
         self.outputs = [info.name for info in self._session.get_outputs()]
 
@@ -70,6 +75,20 @@ class File:
             return self._session.run(None, feeds)
         except Exception as error:
             raise ExportError(f"ONNX Runtime cannot run {self.name}: {error}") from error
+
+
+def _without_kernel(path: Path, error: str) -> str:
+    """Returns what to tell a user about a node that ONNX Runtime has no kernel for; empty for other errors."""
+    match = _NO_KERNEL.search(error)
+    nodes = onnx_ir.load(path).graph.all_nodes() if match else ()
+    node = next((n for n in nodes if match and n.name == match[2]), None)
+    types = sorted(
+        {str(v.dtype).lower() for v in (node.inputs if node else ()) if v is not None and v.dtype is not None}
+    )
+    if match is None or not types:
+        return ""
+    advice = "; export the model in another type, by model.float() or model.half()" if "bfloat16" in types else ""
+    return f"its CPU provider has no kernel for {match[1]} of {' and '.join(types)} (node '{match[2]}'){advice}"
 
 
 def as_real(tensor: Tensor) -> Tensor:

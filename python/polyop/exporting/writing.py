@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -112,19 +113,27 @@ def _text(error: BaseException) -> str:
 
 
 def _by_dynamo(request: Request, path: Path) -> None:
-    shapes = None
-    if request.dynamic:
-        left = iter(request.input_names)
-        axes = (request.dynamic.get(next(left), {}) if t is not None else None for t in request.inputs)
-        shapes = tuple(dict(of) if of is not None else None for of in axes)
     result = torch.onnx.export(
-        request.model, request.inputs, dynamo=True, dynamic_shapes=shapes, verbose=False,
+        request.model, request.inputs, dynamo=True, dynamic_shapes=_shapes(request), verbose=False,
         input_names=request.input_names, output_names=request.output_names, opset_version=request.opset_version,
     )  # fmt: skip
     assert result is not None  # without a path it returns the program
     _require_opset(result.model, request.opset_version)
     _separate_names(result.model.graph)
     result.save(path)
+
+
+def _shapes(request: Request) -> tuple[Any, ...] | None:
+    """Returns the dynamic dimensions as the dynamo exporter expects them: those of *args are one tuple."""
+    if not request.dynamic:
+        return None
+    left = iter(request.input_names)
+    axes = (request.dynamic.get(next(left), {}) if t is not None else None for t in request.inputs)
+    shapes = tuple(dict(of) if of is not None else None for of in axes)
+    kinds = [parameter.kind for parameter in inspect.signature(request.model.forward).parameters.values()]
+    several = inspect.Parameter.VAR_POSITIONAL
+    at = kinds.index(several) if several in kinds else len(shapes)
+    return (*shapes[:at], shapes[at:]) if at < len(shapes) else shapes
 
 
 def _require_opset(model: Any, requested: int | None) -> None:
@@ -197,12 +206,14 @@ def _note_choice(path: Path, fixed: Sequence[str]) -> None:
 @contextmanager
 def _quietly() -> Iterator[list[warnings.WarningMessage]]:
     """Silences the exporters, which warn about future changes and missing libraries. Yields the warnings."""
-    logger = logging.getLogger("torch.onnx")
-    before = logger.level
-    logger.setLevel(logging.ERROR)
+    loggers = [logging.getLogger(name) for name in ("torch.onnx", "onnx_ir")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
     try:
         with warnings.catch_warnings(record=True) as found:
             warnings.simplefilter("always")
             yield found
     finally:
-        logger.setLevel(before)
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)

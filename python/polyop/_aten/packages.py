@@ -1,0 +1,46 @@
+"""Functions of other packages that stop an export while PyTorch captures a program. During the capture they are
+replaced by those below. Results are the same.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+def heatmap_to_keypoints(
+    _: Callable[..., Any], heatmap: Tensor, n: int | None = None, window_size: int = 5, score_threshold: float = 0.0
+) -> list[Any]:  # fmt: skip
+    """kornia's, which selects the n strongest maxima if there are more than n."""
+    detector: Any = sys.modules["kornia.feature.disk.detector"]
+    size = (window_size, window_size)
+    maxima = detector.nms2d(heatmap, size, mask_only=True).squeeze(1) & (heatmap.squeeze(1) > score_threshold)
+    found = []
+    for of_image, is_maximum in zip(heatmap.squeeze(1), maxima, strict=True):
+        xy, score = is_maximum.nonzero().flip((1,)), of_image[is_maximum]
+        if n is not None:
+            # The n-th largest of the scores and n that are lower than all.
+            padded = torch.cat([score, torch.full([max(n, 1)], -torch.inf, dtype=score.dtype, device=score.device)])
+            last = padded.topk(max(n, 1)).values[-1]
+            above, tied = score > last, score == last
+            kept = (above | (tied & (tied.cumsum(0) <= n - above.sum()))) & (n > 0)
+            xy, score = xy[kept], score[kept]
+        found.append(detector.Keypoints(xy, score))
+    return found
+
+
+def inlined(call: Callable[..., Any], function: Any, *args: Any, **given: Any) -> Any:
+    """Calls the Python function that torch.jit.script compiled: TorchScript takes no sizes that are not constant."""
+    written = getattr(function, "_torchdynamo_inline", None)
+    return call(function, *args, **given) if written is None else written(*args, **given)
+
+
+REPLACED: dict[str, Callable[..., Any]] = {
+    "kornia.feature.disk.detector:heatmap_to_keypoints": heatmap_to_keypoints,
+    "torch.jit:ScriptFunction.__call__": inlined,
+}
+"""By the name in PATCHES."""
