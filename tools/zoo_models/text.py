@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import torch
@@ -51,7 +52,10 @@ def _transformers(name: str, kind: str, with_mask: bool, both: bool, **options: 
         return net, lambda batch, time: (tokens(batch, time), mask(batch, time), tokens(batch, time))
     if hasattr(net.config, "use_cache"):
         net.config.use_cache = False
-    return net, lambda batch, time: (tokens(batch, time), mask(batch, time)) if with_mask else tokens(batch, time)
+    between = (
+        [None] * (list(inspect.signature(net.forward).parameters).index("attention_mask") - 1) if with_mask else []
+    )
+    return net, lambda batch, time: (tokens(batch, time), *between, *([mask(batch, time)] if with_mask else []))
 
 
 for _name, _kind, _options in (
@@ -59,7 +63,7 @@ for _name, _kind, _options in (
     ("Albert", "Model", {}), ("Electra", "Model", {}), ("DebertaV2", "Model", {"relative_attention": True,
      "pos_att_type": ["c2p", "p2c"], "position_biased_input": False}), ("MPNet", "Model", {}), ("Camembert", "Model", {}),
     ("ModernBert", "Model", {}), ("FNet", "Model", {}), ("Funnel", "BaseModel", {"block_sizes": [1, 1]}),
-    ("MobileBert", "Model", {}), ("SqueezeBert", "Model", {"q_groups": 1, "k_groups": 1}), ("Nystromformer", "Model", {}),
+    ("MobileBert", "Model", {}), ("SqueezeBert", "Model", {"q_groups": 1, "k_groups": 1, "embedding_size": 32}), ("Nystromformer", "Model", {}),
     ("BigBird", "Model", {"attention_type": "original_full"}), ("Longformer", "Model", {"attention_window": 4}),
     ("GPT2", "LMHeadModel", {}), ("GPTNeo", "ForCausalLM", {"attention_types": [[["global", "local"], 1]]}),
     ("GPTNeoX", "ForCausalLM", {}), ("OPT", "ForCausalLM", {"ffn_dim": 48, "word_embed_proj_dim": 32}),
