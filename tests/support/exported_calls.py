@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -57,3 +57,23 @@ def check(
             assert value.dtype == tensor.numpy().dtype
             assert value.shape == tuple(tensor.shape)
             np.testing.assert_allclose(value, tensor.numpy(), rtol, atol)
+
+
+def check_together(
+    calls: Mapping[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]], **options: Any
+) -> None:  # fmt: skip
+    """Compares several calls with PyTorch in one file, to save time. If that fails, checks each."""
+
+    def call(*tensors: torch.Tensor) -> list[Any]:
+        left = iter(tensors)
+        return [function(*(next(left) for _ in args)) for function, args in calls.values()]
+
+    try:
+        check(call, *(tensor for _, args in calls.values() for tensor in args), **options)
+    except Exception:
+        for name, (function, args) in calls.items():
+            try:
+                check(function, *args, **options)
+            except Exception as error:
+                raise AssertionError(name) from error
+        raise
