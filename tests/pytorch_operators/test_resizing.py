@@ -43,15 +43,18 @@ def _ways(mode: str, axes: int) -> Iterator[dict[str, Any]]:
                 yield {"mode": mode, "align_corners": align, "antialias": antialias, **how}
 
 
-def _resized(mode: str, axes: int, sample: int = 1) -> Callable[[torch.Tensor], list[torch.Tensor]]:
-    """Returns a function that resizes in every way, or in every third one if `sample` is 3."""
-    ways = list(_ways(mode, axes))[::sample]
+def _resized(mode: str, axes: int, every: bool = False) -> Callable[[torch.Tensor], list[torch.Tensor]]:
+    """Returns a function that resizes in every way, or in a sample of them, which has all values of each argument."""
+    ways = list(_ways(mode, axes))
+    if not every:
+        ways = ways[:: 7 if len(ways) > 40 else 3]
     return lambda x: [F.interpolate(x, **way) for way in ways]
 
 
+@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("mode", "axes"), CASES)
-def test_fixed_sizes(mode: str, axes: int) -> None:
-    check(_resized(mode, axes), _random(*SHAPES[axes]), rtol=1e-4, atol=1e-4)
+def test_fixed_sizes(mode: str, axes: int, every: bool) -> None:
+    check(_resized(mode, axes, every), _random(*SHAPES[axes]), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.slow  # minutes for each mode
@@ -62,7 +65,20 @@ def test_dynamic_sizes(mode: str, axes: int) -> None:
         _random(*SHAPES[axes][:2], *(size + 4 + i for i, size in enumerate(SHAPES[axes][2:]))),
     )
     dynamic = [tuple(range(2, axes + 2))]
-    check(_resized(mode, axes, sample=3), x, others=[(other,)], dynamic=dynamic, rtol=1e-4, atol=1e-4)
+    check(_resized(mode, axes), x, others=[(other,)], dynamic=dynamic, rtol=1e-4, atol=1e-4)
+
+
+def test_windows_of_sizes_that_depend_on_the_input() -> None:
+    def call(x: torch.Tensor) -> list[Any]:
+        half, third = x.shape[2] // 2, x.shape[2] // 3
+        return [
+            F.interpolate(x, scale_factor=0.5, mode="area"), F.interpolate(x, half, mode="area"),
+            F.adaptive_avg_pool1d(x, half), F.adaptive_max_pool1d(x, half), F.adaptive_max_pool2d(x, (None, third)),
+            F.adaptive_max_pool3d(x[None], (2, 2, third), return_indices=True),
+        ]  # fmt: skip
+
+    others = [(_random(2, 3, size),) for size in (17, 9)]
+    check(call, _random(2, 3, 13), others=others, dynamic=[(2,)], rtol=1e-4, atol=1e-4)
 
 
 def test_sizes_that_are_rounded_otherwise_in_float32() -> None:

@@ -22,7 +22,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes
 
-from polyop._aten import packed, ranges
+from polyop._aten import packed, pooling, ranges
 from polyop._aten.checks import value_of_condition
 from polyop._aten.ctc import ctc_loss
 from polyop._aten.integers import integer_of, length_of
@@ -226,6 +226,7 @@ _REPLACED: dict[Any, Callable[..., Any]] = {
     Tensor.__int__: integer_of,
     Tensor.__len__: length_of,
     **packed.REPLACED,
+    **pooling.REPLACED,
     **ranges.REPLACED,
 }
 if hasattr(functional, "grouped_mm"):

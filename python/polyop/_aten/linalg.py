@@ -272,6 +272,8 @@ def linalg_pinv(
 ) -> Any:  # fmt: skip
     if self.dtype.is_complex:
         return NotImplemented
+    if any(isinstance(size, int) and size == 0 for size in self.shape[-2:]):
+        return torch.zeros_like(self.mT)
     default = torch.finfo(self.dtype).eps * torch.sym_max(self.shape[-2], self.shape[-1])
     if atol is None:
         atol = torch.zeros([], dtype=self.dtype, device=self.device)

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from polyop._aten.resampling import weighted_sums
 from polyop._aten.table import decomposes
@@ -114,6 +115,46 @@ decomposes("aten::adaptive_max_pool3d")(_adaptive_max_pool(3))
 @decomposes("aten::adaptive_max_pool1d")
 def adaptive_max_pool1d(self: Tensor, output_size: Sequence[int]) -> Any:
     return _adaptive_max_pool(1)(self, output_size)
+
+
+def _of_sizes(axes: int, call: Callable[..., Any], indices: bool | None = None) -> Callable[..., Any]:
+    """Replaces a pool in a capture: PyTorch's operator takes no sizes that depend on the input's."""
+
+    def replacement(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+        each = [output_size] * axes if isinstance(output_size, (int, torch.SymInt)) else list(output_size)
+        if not any(isinstance(size, torch.SymInt) for size in each):
+            return NotImplemented
+        result = call(input, [input.shape[i - axes] if size is None else size for i, size in enumerate(each)])
+        return result if isinstance(result, Tensor) or indices or return_indices else result[0]
+
+    return replacement
+
+
+def _area(
+    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: Any = None,
+    recompute_scale_factor: Any = None, antialias: bool = False,
+) -> Any:  # fmt: skip
+    """Computes means along one axis as along two, whose operator takes sizes that depend on the input's."""
+    each = size if isinstance(size, (list, tuple)) else [size]
+    if mode != "area" or input.dim() != 3 or not any(isinstance(s, torch.SymInt) for s in (*input.shape, *each)):
+        return NotImplemented
+    if size is not None:
+        size = (1, *each)
+    if scale_factor is not None:
+        scale_factor = (1, *(scale_factor if isinstance(scale_factor, (list, tuple)) else [scale_factor]))
+    return functional.interpolate(input.unsqueeze(-2), size, scale_factor, mode).squeeze(-2)
+
+
+REPLACED: dict[Any, Callable[..., Any]] = {
+    functional.interpolate: _area,
+    functional.adaptive_avg_pool1d: _of_sizes(1, _adaptive_avg_pool(1)),
+    functional.adaptive_max_pool1d: _of_sizes(1, _adaptive_max_pool(1)),
+    functional.adaptive_max_pool2d: _of_sizes(2, _adaptive_max_pool(2)),
+    functional.adaptive_max_pool3d: _of_sizes(3, _adaptive_max_pool(3)),
+    functional.adaptive_max_pool1d_with_indices: _of_sizes(1, _adaptive_max_pool(1), True),
+    functional.adaptive_max_pool2d_with_indices: _of_sizes(2, _adaptive_max_pool(2), True),
+    functional.adaptive_max_pool3d_with_indices: _of_sizes(3, _adaptive_max_pool(3), True),
+}
 
 
 def _fractional_max_pool(axes: int) -> Callable[..., Any]:
