@@ -217,7 +217,8 @@ def milliseconds(value: float | None) -> str:
 def table_of(about: dict[str, Any], rows: list[Row]) -> str:
     """Returns the table in Markdown."""
     names = sorted({name for row in rows for name in row.rivals}, key=["MMCV", "DCNv4", "torchvision", "torch"].index)
-    heads = ["operator", "call", "type", "min", "median", "replayed", "limit", "of limit", *names, "notes"]
+    replayed = ["replayed"] if any(row.replayed_ms is not None for row in rows) else []  # none with --no-graphs
+    heads = ["operator", "call", "type", "min", "median", *replayed, "limit", "of limit", *names, "notes"]
     rates = ", ".join(f"{gflops / 1e3:.0f} TFLOP/s in {name}" for name, gflops in about["products_gflop_s"].items())
     lines = [
         "# On a GPU", "",
@@ -228,7 +229,8 @@ def table_of(about: dict[str, Any], rows: list[Row]) -> str:
         f"| {' | '.join(heads)} |", f"|{' --- |' * len(heads)}",
     ]  # fmt: skip
     for row in rows:
-        times = [milliseconds(t) for t in (row.min_ms, row.median_ms, row.replayed_ms, row.limit_ms)]
+        columns = (row.min_ms, row.median_ms, *([row.replayed_ms] if replayed else []), row.limit_ms)
+        times = [milliseconds(t) for t in columns]
         share = "" if row.of_limit is None else f"{row.of_limit:.0%} ({row.limited_by})"
         rivals = []
         for name in names:

@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -137,6 +138,7 @@ def compile_kernels(name: str) -> Path:
     cuda = Path(os.environ.get("CUDA_HOME", "/usr/local/cuda"))
     includes = [*(csrc / path for path in project.includes), root / "include"]
     includes += [root / "include" / "torch" / "csrc" / "api" / "include", cuda / "include"]
+    includes.append(Path(sysconfig.get_path("include")))
     includes += [Path(path) for path in os.environ.get("CPATH", "").split(":") if path]
     flags = [*(f"-I{path}" for path in includes), "-std=c++20", "-O3", "-w", *project.flags]
     architecture = os.environ.get("CUDAARCHS", "90").removesuffix("-real")
