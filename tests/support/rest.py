@@ -144,6 +144,8 @@ SAMPLED: dict[str, int | tuple[int, int]] = {
     "runtimes/test_fake_kernels.py::test_changed_extents": (14, 4),
     "runtimes/test_fake_kernels.py::test_wrong_attributes": 6,
     "runtimes/test_fake_kernels.py::test_wrong_types_and_ranks": (14, 4),
+    "runtimes/test_jax.py::test_equals_numpy": 2,
+    "runtimes/test_jax.py::test_gradients": 3,
     "runtimes/test_lifetime.py::test_order_of_destruction": 2,
     "runtimes/test_openvino.py::test_every_node": (12, 3),
     "runtimes/test_openvino.py::test_openvino_files": (12, 3),
