@@ -95,8 +95,10 @@ def halves(x: Tensor) -> Tensor:
 
 
 def test_functions_of_torchscript(tmp_path: Path) -> None:
-    report = export(lambda x: halves(x * 2), [torch.randn(8, 3)], tmp_path, [{0: "n"}])
+    x = torch.randn(8, 3)
+    report = export(lambda x: halves(x * 2), [x], tmp_path, [{0: "n"}])
     assert {"n": 11} in report.compared
+    assert torch.equal(halves(x), x[:4])  # as before
 
 
 def _shortcut(x: Tensor, limit: int = 4) -> Tensor:

@@ -173,7 +173,7 @@ def _choosing(name: str) -> Iterator[None]:
         finally:
             function.__code__ = own
         return
-    inherits = attribute not in vars(owner)
+    own_attribute = vars(owner).get(attribute)  # what binds it to an instance is lost in `function`
     _originals[name] = function
 
     @functools.wraps(function)
@@ -185,7 +185,7 @@ def _choosing(name: str) -> Iterator[None]:
         yield
     finally:
         if vars(owner).get(attribute) is choose:
-            delattr(owner, attribute) if inherits else setattr(owner, attribute, function)
+            delattr(owner, attribute) if own_attribute is None else setattr(owner, attribute, own_attribute)
 
 
 _NAME = "a name in PATCHES"
