@@ -19,7 +19,9 @@ from torch.utils import _pytree as pytree
 from tests.support.model_calls import CALLS
 from tests.support.pytorch_export import MAX_SAMPLES
 
-DTYPES = {"f32": torch.float32, "f64": torch.float64}
+DTYPES = {
+    "f32": torch.float32, "f64": torch.float64, "i64": torch.int64, "bool": torch.bool, "c64": torch.complex64,
+}  # fmt: skip
 MAX_ELEMENTS = 1 << 16
 """Of two samples the larger one shows more, but the larger ones of some operators take minutes to export."""
 # Their results are random, or not initialised: only types and shapes are compared.
@@ -115,12 +117,16 @@ def _operator_case(op: OpInfo, dtype: torch.dtype, number: int | None = None) ->
     for sample in itertools.islice(op.sample_inputs("cpu", dtype, requires_grad=False), MAX_SAMPLES):
         function = partial(_processed, op.op, sample.output_process_fn_grad) if op.name in _SIGNS else op.op
         cases.append(_call(function, (sample.input, *sample.args), dict(sample.kwargs), op.name in _UNSPECIFIED))
-    if number is not None:
-        return cases[number] if number < len(cases) else None
-    return max(cases, key=_rank_and_size, default=None)
+    return _chosen(cases, number)
 
 
-def _module_case(info: Any, dtype: torch.dtype) -> Case | None:
+def _chosen(cases: list[Case], number: int | None) -> Case | None:
+    if number is None:
+        return max(cases, key=_rank_and_size, default=None)
+    return cases[number] if number < len(cases) else None
+
+
+def _module_case(info: Any, dtype: torch.dtype, number: int | None = None) -> Case | None:
     if dtype not in info.dtypes:
         return None
     torch.manual_seed(0)
@@ -136,7 +142,7 @@ def _module_case(info: Any, dtype: torch.dtype) -> Case | None:
             module = info.module_cls(*built.args, **built.kwargs)
         case = _call(module.eval(), given.args, dict(given.kwargs), False)
         cases.append(case)
-    return max(cases, key=_rank_and_size, default=None)
+    return _chosen(cases, number)
 
 
 def case(name: str, dtype: str) -> Case | None:
@@ -146,15 +152,16 @@ def case(name: str, dtype: str) -> Case | None:
     """
     if name.startswith(_MODEL):
         return _model_case(name.removeprefix(_MODEL), DTYPES[dtype])
-    name, _, number = name.partition("#")
+    name, _, text = name.partition("#")
+    number = int(text) if text else None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for op in op_db:
             if operator_name(op) == name:
-                return _operator_case(op, DTYPES[dtype], int(number) if number else None)
+                return _operator_case(op, DTYPES[dtype], number)
         for info in module_db:
             if info.name.replace("_", ".") == name:
-                return _module_case(info, DTYPES[dtype])
+                return _module_case(info, DTYPES[dtype], number)
     raise KeyError(name)
 
 

@@ -1,7 +1,7 @@
 """Exports calls of PyTorch's operators, runs them in ONNX Runtime, compares with PyTorch, and writes a row for each.
 
-    python -m tests.support.pytorch_export --out rows.jsonl [--types f32,f64] [--shapes static,auto] [--names REGEX]
-                                           [--shard 0/1] [--without-polyop] [--models]
+    python -m tests.support.pytorch_export --out rows.jsonl [--types f32,f64] [--shapes static,auto,sizes]
+                                           [--names REGEX] [--shard 0/1] [--without-polyop] [--models]
 
 A row is a JSON object on a line: name, type, shapes, status, reason, seconds. Rows that the file has are kept and not
 computed again, so that an interrupted run continues. A child process computes them: one that hangs or crashes costs
@@ -113,9 +113,9 @@ def outcome(name: str, dtype: str, shapes: str, with_polyop: bool = True) -> tup
         return "not run", f"{type(error).__name__}: {error}"[:300]
     auto = torch.export.Dim.AUTO
     dynamic = None
-    if shapes == "auto" and not chosen.dynamic:
+    if shapes != "static" and not chosen.dynamic:
         return "not run", "its sizes are fixed"
-    if shapes == "auto" and inputs:
+    if shapes != "static" and inputs:
         dynamic = (tuple(dict.fromkeys(range(t.dim()), auto) for t in inputs),)
     try:
         with torch.no_grad():
@@ -139,21 +139,68 @@ def outcome(name: str, dtype: str, shapes: str, with_polyop: bool = True) -> tup
         import polyop
 
         options.register_custom_ops_library(polyop.get_onnxruntime_op_path())
+    tolerance = (1e-4, 1e-5) if dtype == "f64" else (1e-3, 1e-4)
+
+    def compared(given: tuple[Any, ...], expected: list[Any]) -> tuple[str, str]:
+        try:
+            feeds = dict(zip(names, (t.numpy() for t in tensors_of(given)), strict=True))
+            got = session.run(None, {k: v for k, v in feeds.items() if k in needed})
+        except Exception as error:
+            return "refused", f"{type(error).__name__}: {error}"[:400]
+        difference = _difference(got, expected, not unspecified, *tolerance)
+        if difference and dtype == "f32" and not _difference(got, _in_double(model, given, expected), True, *tolerance):
+            return "right", f"PyTorch's float32 result is not: {difference}"
+        return ("wrong", difference) if difference else ("right", "")
+
     try:
         data = program.model_proto.SerializeToString()
         session = ort.InferenceSession(data, options, providers=["CPUExecutionProvider"])
-        given = [torch.view_as_real(t.resolve_conj()) if t.is_complex() else t for t in inputs]
-        all_names = [value.name for value in program.model.graph.inputs]
-        feeds = dict(zip(all_names, (t.numpy() for t in given), strict=True))
-        needed = {i.name for i in session.get_inputs()}
-        got = session.run(None, {k: v for k, v in feeds.items() if k in needed})
     except Exception as error:
         return "refused", f"{type(error).__name__}: {error}"[:400]
-    tolerance = (1e-3, 1e-4) if dtype == "f32" else (1e-4, 1e-5)
-    difference = _difference(got, expected, not unspecified, *tolerance)
-    if difference and dtype == "f32" and not _difference(got, _in_double(model, inputs, expected), True, *tolerance):
-        return "right", f"PyTorch's float32 result is not: {difference}"
-    return ("wrong", difference) if difference else ("right", "")
+    names = [value.name for value in program.model.graph.inputs]
+    needed = {i.name for i in session.get_inputs()}
+    status, reason = compared(inputs, expected)
+    if status == "right" and shapes == "sizes" and dynamic:
+        for other in _of_other_sizes(program.exported_program, inputs):
+            try:
+                with torch.no_grad():
+                    torch.manual_seed(1)
+                    expected = list(tensors_of(model(*(t.clone() for t in other))))
+            except Exception:  # PyTorch refuses the sizes, or values that do not fit to them
+                continue
+            status, reason = compared(other, expected)
+            if status != "right":
+                return status, f"sizes {[list(t.shape) for t in other]}: {reason}"
+    return status, reason
+
+
+def _of_other_sizes(program: Any, inputs: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    """Yields inputs whose dynamic sizes are all smaller by one, all larger by one, and one of them larger by one."""
+    by_name = {node.name: node.meta["val"] for node in program.graph.nodes if node.op == "placeholder"}
+    shapes = [tuple(by_name[name].shape) for name in program.graph_signature.user_inputs]
+    sizes = {size.node.expr: size.node.hint for shape in shapes for size in shape if not isinstance(size, int)}
+    symbols = sorted((expression for expression, size in sizes.items() if size > 1), key=str)
+    if not symbols or any(not expression.is_Symbol for expression in sizes):
+        return
+    for step, changed in [(-1, symbols), (1, symbols), *((1, [symbol]) for symbol in symbols if len(symbols) > 1)]:
+        new = {symbol: size + step * (symbol in changed) for symbol, size in sizes.items()}
+        yield tuple(
+            _resized(tensor, [size if isinstance(size, int) else new[size.node.expr] for size in shape])
+            for tensor, shape in zip(inputs, shapes, strict=True)
+        )
+
+
+def _resized(tensor: Any, shape: list[int]) -> Any:
+    """Returns a tensor whose elements beyond the old size are old ones, scaled if they are no integers."""
+    import torch
+
+    for axis, size in enumerate(shape):
+        old = tensor.shape[axis]
+        repeated = tensor.index_select(axis, torch.arange(size) % old)
+        if size > old and (tensor.is_floating_point() or tensor.is_complex()):
+            repeated.narrow(axis, old, size - old).mul_(0.75)
+        tensor = repeated
+    return tensor
 
 
 def _child(with_polyop: bool) -> None:
@@ -261,7 +308,9 @@ def main() -> int:
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--out", type=Path, help="the file of rows")
     parser.add_argument("--types", default="f32")
-    parser.add_argument("--shapes", default="static")
+    parser.add_argument(
+        "--shapes", default="static", help="static, auto: dynamic, or sizes: dynamic, and compared at other sizes, too"
+    )
     parser.add_argument("--models", action="store_true", help="the calls that models make, not the test databases")
     parser.add_argument("--names", default="", help="a regular expression that selects names")
     parser.add_argument("--of", type=Path, help="a file of rows: computes again those that were not right there")

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from polyop._aten.table import WRONG, decomposes
+from polyop._aten.table import REFUSED, WRONG, decomposes
 
 aten = torch.ops.aten
 
@@ -259,3 +259,24 @@ def _of_a_size(target: str) -> Callable[..., Any]:
 
 
 decomposes("aten::fmod.Scalar", when="a size that is not constant")(_of_a_size("fmod"))
+
+
+_SMALL = "booleans and integers of 8 or 16 bits"  # ONNX Runtime's Where lacks them
+
+
+@decomposes("aten::where.self", without=REFUSED, when=_SMALL)
+def where(condition: Tensor, self: Tensor, other: Tensor) -> Any:
+    dtype = torch.result_type(self, other)
+    if dtype == torch.bool:
+        return (self & condition) | (other & ~condition)
+    if dtype not in (torch.int8, torch.int16):
+        return NotImplemented
+    return torch.where(condition, self.to(torch.int32), other.to(torch.int32)).to(dtype)
+
+
+@decomposes("aten::masked_fill.Scalar", "aten::masked_fill.Tensor", without=REFUSED, when=_SMALL)
+def masked_fill(self: Tensor, mask: Tensor, value: Any) -> Any:
+    if self.dtype not in (torch.bool, torch.int8, torch.int16):
+        return NotImplemented
+    filled = value if isinstance(value, Tensor) else aten.scalar_tensor(value, device=self.device)
+    return torch.where(mask, filled.to(self.dtype), self)

@@ -143,16 +143,30 @@ def im2col(
     return blocks.reshape([*self.shape[:-3], self.shape[-3] * rows * columns, blocks.shape[-2] * blocks.shape[-1]])
 
 
-@decomposes("aten::convolution", when="padding that is not constant")
+@decomposes("aten::convolution", when="padding that is not constant, or an output padding as large as the stride")
 def convolution(
     input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sequence[int], padding: Sequence[Any],
     dilation: Sequence[int], transposed: bool, output_padding: Sequence[int], groups: int,
 ) -> Any:  # fmt: skip
+    if transposed and any(more >= step for more, step in zip(output_padding, stride, strict=True)):
+        return _transposed_convolution(input, weight, bias, stride, padding, dilation, output_padding, groups)
     if transposed or all(isinstance(pad, int) for pad in padding):
         return NotImplemented
     padded = aten.constant_pad_nd(input, [pad for pad in reversed(padding) for _ in range(2)], 0.0)
     none = [0] * len(padding)
     return aten.convolution(padded, weight, bias, stride, none, dilation, False, output_padding, groups)
+
+
+def _transposed_convolution(
+    input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sequence[int], padding: Sequence[int],
+    dilation: Sequence[int], output_padding: Sequence[int], groups: int,
+) -> Tensor:  # fmt: skip
+    """ONNX Runtime refuses such an output padding: the whole result is computed, and cut or padded with zeros."""
+    none = [0] * len(stride)
+    whole = aten.convolution(input, weight, None, stride, none, dilation, True, none, groups)
+    ends = [(-pad, more - pad) for pad, more in zip(padding, output_padding, strict=True)]
+    result = aten.constant_pad_nd(whole, [end for pair in reversed(ends) for end in pair], 0.0)
+    return result if bias is None else result + bias.reshape([-1] + [1] * len(stride))
 
 
 @decomposes("aten::constant_pad_nd", when="complex numbers")
@@ -211,8 +225,10 @@ def unique_consecutive(
     return torch.gather(flat, 0, at), inverse, counts
 
 
-@decomposes("aten::roll", when="shifts that are sizes")
+@decomposes("aten::roll", when="shifts that are sizes, or an empty tensor")
 def roll(self: Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> Any:
+    if any(isinstance(size, int) and size == 0 for size in self.shape):
+        return self.clone()
     if not dims or all(isinstance(shift, int) for shift in shifts):
         return NotImplemented
     for shift, dim in zip(shifts, dims, strict=True):
