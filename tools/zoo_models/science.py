@@ -27,7 +27,6 @@ for _name, _options in {
                   "blocks_up": (1, 1)},
     "DynUNet": {"spatial_dims": 3, "in_channels": 1, "out_channels": 2, "kernel_size": [3, 3, 3], "strides": [1, 2, 2],
                 "upsample_kernel_size": [2, 2], "filters": [4, 8, 16]},
-    "VNet": {"spatial_dims": 3, "in_channels": 1, "out_channels": 2},
     "AttentionUnet": {"spatial_dims": 3, "in_channels": 1, "out_channels": 2, "channels": (4, 8, 16), "strides": (2, 2)},
     "DenseNet": {"spatial_dims": 3, "in_channels": 1, "out_channels": 2, "init_features": 8, "growth_rate": 4,
                  "block_config": (2, 2)},
@@ -49,7 +48,8 @@ for _name, _options in {
     "MedNeXt": {"spatial_dims": 3, "init_filters": 4, "in_channels": 1, "out_channels": 2, "blocks_down": (1, 1),
                 "blocks_up": (1, 1), "blocks_bottleneck": 1},
 }.items():  # fmt: skip
-    add("monai", _name.lower(), lambda n=_name, o=_options: _monai(n, options=o), **BATCH)
+    _side = 64 if _name == "SwinUNETR" else 32
+    add("monai", _name.lower(), lambda n=_name, o=_options, s=_side: _monai(n, s, options=o), **BATCH)
 
 
 class _Graph(torch.nn.Module):

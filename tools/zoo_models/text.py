@@ -162,7 +162,7 @@ def bolt() -> Built:
     config = configured("T5")
     config.chronos_config = {"context_length": 32, "prediction_length": 8, "input_patch_size": 8, "input_patch_stride": 8,
                              "quantiles": [0.1, 0.5, 0.9], "use_reg_token": True}  # fmt: skip
-    config.use_cache, config.feed_forward_proj, config.reg_token_id = False, "relu", 1
+    config.use_cache, config.reg_token_id, config.decoder_start_token_id = False, 1, 0
     return ChronosBoltModelForForecasting(config), lambda batch: torch.randn(batch, 32)
 
 

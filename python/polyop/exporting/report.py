@@ -14,8 +14,8 @@ from rich.table import Table
 
 from polyop.errors import PolyopError
 
-# What avoids a construct inside a package: a pattern of the error, which may end in the line of the package, the package,
-# and its option.
+# What avoids a construct inside a package: a pattern of the error, which has the line of the package, the package, and
+# its option.
 _OPTIONS = (
     (r"value of type \w*Cache\b", "transformers", "config.use_cache = False, which leaves out the cache of keys and values"),
     (r"doesn't match model", "timm", "create_model(…, dynamic_img_size=True), or strict_img_size=False"),
