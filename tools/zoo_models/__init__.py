@@ -4,8 +4,8 @@
     def resnet():
         return timm.create_model("resnet10t", pretrained=False), lambda batch: torch.rand(batch, 3, 64, 64)
 
-A function imports its package, and returns a module and a function that returns its inputs at sizes: a tensor or several
-in a tuple. The sizes of the decorator are dynamic: the example's, and two others. Models are as small as their package
+A function imports its package. It returns a module, and a function that returns its inputs at sizes: a tensor or a
+tuple. The sizes of the decorator are dynamic: the example's, and two others. Models are as small as their package
 allows.
 """
 
