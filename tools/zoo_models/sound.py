@@ -35,7 +35,7 @@ for _name, _kind, _options in (
     ("Wav2Vec2", "ForCTC", {}), ("Hubert", "Model", {}), ("WavLM", "Model", {}), ("UniSpeechSat", "Model", {}),
     ("Data2VecAudio", "Model", {"conv_pos_kernel_size": 3, "num_conv_pos_embeddings": 2}), ("SEW", "Model", {"squeeze_factor": 2}),
 ):  # fmt: skip
-    add("transformers", f"{_name}{_kind}", lambda n=_name, k=_kind, o=_options: wave(_transformers(n, k, **CONVS, **o)),
+    add("transformers", f"{_name}{_kind}", lambda n=_name, k=_kind, o=_options: wave(_transformers(n, k, **{**CONVS, **o})),
         batch=(2, 3, 1), time=(400, 611, 320))  # fmt: skip
 
 
