@@ -188,7 +188,8 @@ def _attention(query: Tensor, key: Tensor, value: Tensor, *args: Any, is_causal:
     """Takes a condition on sizes for `is_causal`, which PyTorch's function does not."""
     if isinstance(is_causal, bool):
         return NotImplemented
-    return functional.scaled_dot_product_attention(query, key, value, *args, is_causal=bool(is_causal), **given)
+    given["is_causal"] = bool(is_causal)
+    return functional.scaled_dot_product_attention(query, key, value, *args, **given)
 
 
 def _linear_cross_entropy(*args: Any, options: Any = None, **given: Any) -> Any:

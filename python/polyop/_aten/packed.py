@@ -73,8 +73,9 @@ def _ordered(parameter: Tensor, gates: Sequence[int]) -> Tensor:
     return torch.cat([parts[gate] for gate in gates])
 
 
-def _has_node(state: Any, weights: Sequence[Tensor], biases: bool, layers: int, bidirectional: bool) -> bool:
+def _has_node(layer: Sequence[Any]) -> bool:
     """Says whether ONNX has the layer: not one with proj_size."""
+    state, weights, biases, layers, *_, bidirectional = layer
     states = [state] if isinstance(state, Tensor) else list(state)
     count = (4 if biases else 2) * layers * (2 if bidirectional else 1)
     return len(weights) == count and all(s.shape[-1] == weights[1].shape[1] for s in states)
@@ -97,7 +98,11 @@ def _recurrent(node: str, gates: Sequence[int], activation: str = "", **fixed: i
             bias = torch.cat(stacked[2:], 1) if biases else None
             first = [s[layer * ways : (layer + 1) * ways].to(torch.float32) for s in states]
             shape = [ways, batch, hidden]
-            attributes = {"hidden_size": hidden, "direction": "bidirectional" if bidirectional else "forward", **fixed}
+            attributes: dict[str, Any] = {
+                "hidden_size": hidden,
+                "direction": "bidirectional" if bidirectional else "forward",
+                **fixed,
+            }
             if activation:
                 attributes["activations"] = [activation] * ways
             rows, *ends = torch.onnx.ops.symbolic_multi_out(
@@ -114,7 +119,7 @@ def _recurrent(node: str, gates: Sequence[int], activation: str = "", **fixed: i
             return NotImplemented
         if isinstance(args[1], PackedLengths):
             data, packed, *layer = args
-            if not _has_node(*layer[:4], layer[-1]):
+            if not _has_node(layer):
                 raise NotImplementedError("a packed sequence in an ONNX file: expected a layer without proj_size")
             rows = data.unflatten(0, [packed.steps, packed.batch])
             rows, *ends = write(rows, packed.lengths.to(torch.int32), *layer)
@@ -122,7 +127,7 @@ def _recurrent(node: str, gates: Sequence[int], activation: str = "", **fixed: i
         data, *layer, batch_first = args
         rows = data.transpose(0, 1) if batch_first else data
         # PyTorch unrolls the layer to know its results' sizes, which makes the number of steps constant.
-        if isinstance(rows.shape[0], int) or not _has_node(*layer[:4], layer[-1]):
+        if isinstance(rows.shape[0], int) or not _has_node(layer):
             return NotImplemented
         rows, *ends = write(rows, None, *layer)
         return rows.transpose(0, 1) if batch_first else rows, *ends
