@@ -73,6 +73,18 @@ HWY_INLINE L ForEachLane(L x, const Function& function) {
   for (int64_t i = 0; i < L::Count(); ++i) lanes[i] = function(lanes[i]);
   return L::Load(lanes);
 }
+/// Returns x y + z, rounded once on every instruction set.
+HWY_INLINE L FusedMultiplyAdd(L x, L y, L z) {
+  if constexpr (HWY_NATIVE_FMA) return MultiplyAdd(x, y, z);
+  HWY_ALIGN double xs[L::kMaxCount];
+  HWY_ALIGN double ys[L::kMaxCount];
+  HWY_ALIGN double zs[L::kMaxCount];
+  x.Store(xs);
+  y.Store(ys);
+  z.Store(zs);
+  for (int64_t i = 0; i < L::Count(); ++i) zs[i] = std::fma(xs[i], ys[i], zs[i]);
+  return L::Load(zs);
+}
 HWY_INLINE L Log1p(L x) {
   return ForEachLane(x, [](double y) { return std::log1p(y); });
 }

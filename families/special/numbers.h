@@ -14,6 +14,7 @@ POLYOP_HD inline double Floor(double x) { return std::floor(x); }
 POLYOP_HD inline double Round(double x) { return std::rint(x); }
 POLYOP_HD inline double SquareRoot(double x) { return std::sqrt(x); }
 POLYOP_HD inline double MultiplyAdd(double x, double y, double z) { return x * y + z; }
+POLYOP_HD inline double FusedMultiplyAdd(double x, double y, double z) { return std::fma(x, y, z); }
 POLYOP_HD inline double CopySign(double x, double sign) { return std::copysign(x, sign); }
 POLYOP_HD inline double Exp(double x) { return std::exp(x); }
 POLYOP_HD inline double Log(double x) { return std::log(x); }

@@ -411,9 +411,20 @@ POLYOP_HD R AiryAi(R x) {
     result = Select(above, Select(x == R(kInfinity), R(0), far), result);
   }
   if (Any(below)) {
-    const R power = size * SquareRoot(size), u = R(8) / power, t = InRange(u * u, 0, 1);
-    R sine = R(0), cosine = R(0);
-    SinCos(R(2.0 / 3) * power + R(kPi / 4), sine, cosine);
+    const R root = SquareRoot(size), power = size * root, u = R(8) / power, t = InRange(u * u, 0, 1);
+    // The phase, 2/3 of the exact power, is high + low: far below 0 the digits of `low` are not negligible.
+    const R of_root = FusedMultiplyAdd(-root, root, size) / (root + root);
+    const R of_power = FusedMultiplyAdd(size, root, -power) + size * of_root;
+    const R high = R(2.0 / 3) * power;
+    const R low = FusedMultiplyAdd(R(2.0 / 3), power, -high) + R(2.0 / 3) * of_power + R(0x1p-54 * 2 / 3) * power;
+    R sine_high = R(0), cosine_high = R(0), sine_low = R(0), cosine_low = R(0);
+    SinCos(high, sine_high, cosine_high);
+    SinCos(low, sine_low, cosine_low);
+    const R sine_of_phase = sine_high * cosine_low + cosine_high * sine_low;
+    const R cosine_of_phase = cosine_high * cosine_low - sine_high * sine_low;
+    // The sine and cosine of the phase + pi / 4.
+    const R sine = R(0.70710678118654752440) * (sine_of_phase + cosine_of_phase);
+    const R cosine = R(0.70710678118654752440) * (cosine_of_phase - sine_of_phase);
     const R sum = AiryPSeries(t) * sine - u * AiryQSeries(t) * cosine;
     const R far = sum * R(0.56418958354775628695) / SquareRoot(SquareRoot(size));
     result = Select(below, Select(x == R(-kInfinity), R(0), far), result);

@@ -78,7 +78,8 @@ double RefY(int n, double x) {
 // Integrates y'' = x y from 0 by Taylor series.
 double RefAiryBelow(double x) {
   if (x < -60) {
-    const double zeta = 2.0 / 3 * (-x * std::sqrt(-x));
+    const long double phase = 2.0L / 3 * (-x * std::sqrt(static_cast<long double>(-x)));
+    const auto zeta = static_cast<double>(phase);
     double p = 0, q = 0, term = 1;
     for (int k = 0; k < 40; ++k) {
       (k % 2 == 0 ? p : q) += k / 2 % 2 == 1 ? -term : term;
@@ -86,8 +87,9 @@ double RefAiryBelow(double x) {
       if (next > term) break;
       term = next;
     }
-    const double c = zeta + kUnaryPi / 4;
-    return (p * std::sin(c) - q * std::cos(c)) / (std::sqrt(kUnaryPi) * std::pow(-x, 0.25));
+    const long double c = phase + 0.785398163397448309615660845819875721L;
+    const auto sine = static_cast<double>(std::sin(c)), cosine = static_cast<double>(std::cos(c));
+    return (p * sine - q * cosine) / (std::sqrt(kUnaryPi) * std::pow(-x, 0.25));
   }
   long double y = 0.355028053887817239260063186004183177L, slope = -0.258819403792806798405183560189203964L, at = 0;
   while (at > x) {

@@ -126,6 +126,14 @@ TEST(SpecialUnary, DoublesNearLimitsAndZeros) {
   expect(Function::kBesselY, 0, 1e-308, -451.5621332048362);
   expect(Function::kBesselY, 0, 1e-301, -441.3010348205242);
   expect(Function::kBesselY, 0, 100000.0, 0.001846766158865064);
+  expect(Function::kAiry, 0, -4.5, 0.29215278105595946);
+  expect(Function::kAiry, 0, -1234.5, 0.08473273937081211);
+  expect(Function::kAiry, 0, -1e4, 0.027057383604642579);
+  expect(Function::kAiry, 0, -1e6, -0.0021912611413430574);
+  expect(Function::kAiry, 0, -123456789, 0.0033138777853884995);
+  expect(Function::kAiry, 0, -1e9, -0.0013987219649165894);
+  expect(Function::kAiry, 0, -1e12, -0.00042921836070697696);
+  expect(Function::kAiry, 0, -1e15, -0.000071833144729121521);
   expect(Function::kBesselY, 0, 10000000000.0, -7.676508175792937e-06);
   expect(Function::kBesselY, 1, 3e-309, -INFINITY);
   expect(Function::kBesselY, 1, 5e-309, -1.2732395447351628e+308);
