@@ -221,7 +221,6 @@ TEST_P(Robustness, InputsOftenSuitTheirRole) {
 
 // Operators whose items depend on the others, by their definitions or as the text says.
 const std::map<std::string_view, std::string_view> kDependentItems = {
-    {"dft", "a compiler fuses products and sums of pocketfft's lines otherwise in lanes: the last bit may differ"},
     {"random_distribution", "a number depends on its position in the tensor"},
     {"scatter_nd", "an index selects elements of all data"},
     {"scatter_reduce", "a vector of indices selects slices of all data"},

@@ -179,20 +179,24 @@ class Transforms {
     if (failed) throw std::bad_alloc();
   }
 
-  // Calls group(first, count) for lines that fill the lanes of vectors, and single(line) for the last ones if they are
-  // few. The lanes of long lines do not fit into the cache.
+  // Returns whether lines of that many numbers are transformed in the lanes of vectors. This depends on their length
+  // alone, because a compiler fuses other products and sums in lanes, so that last bits differ. Few lines leave lanes
+  // unused, which takes up to four times as long for one line. Lanes of long lines exceed the caches.
+  static constexpr bool InLanes(int64_t numbers) {
+    constexpr int64_t kMaxBytes = 128 << 10;
+    return numbers <= kMaxBytes / (kLanes * static_cast<int64_t>(sizeof(R)));
+  }
+
+  // Calls group(first, count) for lines that share the lanes of vectors if `in_lanes`, otherwise single(line).
   template <class Group, class Single>
-  static void ForLines(int64_t lines, const Group& group, const Single& single) {
-    int64_t line = 0;
-    while (lines - line >= kLanes) {
-      group(line, int64_t{kLanes});
-      line += kLanes;
+  static void ForLines(bool in_lanes, int64_t lines, const Group& group, const Single& single) {
+    for (int64_t line = 0; line < lines; line += in_lanes ? kLanes : 1) {
+      if (in_lanes) {
+        group(line, std::min<int64_t>(kLanes, lines - line));
+      } else {
+        single(line);
+      }
     }
-    if (2 * (lines - line) > kLanes) {
-      group(line, lines - line);
-      line = lines;
-    }
-    for (; line < lines; ++line) single(line);
   }
 
   // Transforms real lines to the first half of their spectra.
@@ -216,10 +220,11 @@ class Transforms {
       line[1] = 0;
       if (size % 2 == 0) line[size + 1] = 0;
     };
-    Buffer work(static_cast<size_t>(lines > kLanes / 2 ? size * kLanes : size));
+    const bool in_lanes = InLanes(size);
+    Buffer work(static_cast<size_t>(in_lanes ? size * kLanes : size));
     R* const memory = work.data();
     ForLines(
-        lines,
+        in_lanes, lines,
         [&](int64_t line, int64_t count) HWY_ATTR {
           LinesToVectors(from + line * size, size, count, size, memory);
           plan->exec(reinterpret_cast<Vector*>(memory), scale_, true);
@@ -250,10 +255,11 @@ class Transforms {
       return;
     }
     const auto plan = pocketfft::detail::get_plan<pocketfft::detail::pocketfft_r<R>>(static_cast<size_t>(size));
-    Buffer work(static_cast<size_t>(lines > kLanes / 2 ? size * kLanes : size));
+    const bool in_lanes = InLanes(size);
+    Buffer work(static_cast<size_t>(in_lanes ? size * kLanes : size));
     R* const memory = work.data();
     ForLines(
-        lines,
+        in_lanes, lines,
         [&](int64_t line, int64_t count) HWY_ATTR {
           for (int64_t j = 0; j < kLanes; ++j) memory[j] = from[(line + std::min(j, count - 1)) * stride];
           LinesToVectors(from + line * stride + 2, stride, count, size - 1, memory + kLanes);
@@ -294,10 +300,11 @@ class Transforms {
       from = to;
     }
     const auto plan = pocketfft::detail::get_plan<pocketfft::detail::pocketfft_c<R>>(static_cast<size_t>(size));
-    Buffer work(static_cast<size_t>(lines > kLanes / 2 ? 2 * size * kLanes : 0));
+    const bool in_lanes = InLanes(2 * size);
+    Buffer work(static_cast<size_t>(in_lanes ? 2 * size * kLanes : 0));
     R* const memory = work.data();
     ForLines(
-        lines,
+        in_lanes, lines,
         [&](int64_t line, int64_t count) HWY_ATTR {
           LinesToVectors(from + 2 * line * size, 2 * size, count, 2 * size, memory);
           plan->exec(reinterpret_cast<ComplexVector*>(memory), scale_, forward);
