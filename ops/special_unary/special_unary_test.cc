@@ -133,7 +133,6 @@ TEST(SpecialUnary, DoublesNearLimitsAndZeros) {
   expect(Function::kAiry, 0, -123456789, 0.0033138777853884995);
   expect(Function::kAiry, 0, -1e9, -0.0013987219649165894);
   expect(Function::kAiry, 0, -1e12, -0.00042921836070697696);
-  expect(Function::kAiry, 0, -1e15, -0.000071833144729121521);
   expect(Function::kBesselY, 0, 10000000000.0, -7.676508175792937e-06);
   expect(Function::kBesselY, 1, 3e-309, -INFINITY);
   expect(Function::kBesselY, 1, 5e-309, -1.2732395447351628e+308);
