@@ -211,7 +211,7 @@ def dcnv4() -> Any:
 
 
 def dcnv4_threads(items: int, threads: int, most: int) -> int:
-    """Returns the threads of a block as DCNv4's Python code chooses them: those of up to 64 items, if they divide all."""
+    """Returns the threads of a block as DCNv4's code chooses them: those of up to 64 items, if they divide all."""
     return max(n for n in range(1, 65) if items % n == 0 and (n == 1 or n * threads <= most)) * threads
 
 
