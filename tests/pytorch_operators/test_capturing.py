@@ -1,5 +1,4 @@
-"""Programs at which PyTorch's capture stops, and which exports write all the same: with dynamic sizes, compared at others.
-"""
+"""Programs at which PyTorch's capture stops, and which exports write: with dynamic sizes, compared at others."""
 
 from __future__ import annotations
 
