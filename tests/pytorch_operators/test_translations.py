@@ -67,6 +67,7 @@ CORRECTED: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
         (_random(1, 2, 9, 9),)),
     "norm keepdim": (lambda x: torch.linalg.norm(x, keepdim=True), (t([3.0, 4.0]),)),
     "norm keepdim of a matrix": (lambda x: torch.linalg.vector_norm(x, keepdim=True), (_random(2, 3),)),
+    "norm of a number": (lambda x: torch.linalg.vector_norm(x, 3, -1), (_random(),)),
     "maximum pool after a padding of zeros": (
         lambda x: F.max_pool2d(F.pad(x, (1, 1, 1, 1)), 3, 2), (-_random(1, 2, 8, 8).abs() - 1,)),
     "maximum pool after other paddings": (

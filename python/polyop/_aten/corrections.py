@@ -118,12 +118,13 @@ def cross_entropy_loss(
     return loss.sum() / torch.where(used, given, torch.zeros_like(given)).sum()
 
 
-@decomposes("aten::linalg_vector_norm", without=WRONG, when="keepdim=True without dim")
+@decomposes("aten::linalg_vector_norm", without=WRONG, when="keepdim=True without dim; dim of a number")
 def linalg_vector_norm(
     self: Tensor, ord: float = 2, dim: Sequence[int] | None = None, keepdim: bool = False, *,
     dtype: torch.dtype | None = None,
 ) -> Any:  # fmt: skip
-    if dim or not keepdim or self.dim() == 0:
+    of_all, of_number = keepdim and not dim and self.dim() > 0, bool(dim) and self.dim() == 0
+    if not of_all and not of_number:
         return NotImplemented
     flat = aten.linalg_vector_norm(self.reshape(-1), ord, [0], False, dtype=dtype)
     return flat.reshape([1] * self.dim())
