@@ -221,6 +221,7 @@ TEST_P(Robustness, InputsOftenSuitTheirRole) {
 
 // Operators whose items depend on the others, by their definitions or as the text says.
 const std::map<std::string_view, std::string_view> kDependentItems = {
+    {"dft", "a transform of all dimensions sums over the first one, too"},
     {"random_distribution", "a number depends on its position in the tensor"},
     {"scatter_nd", "an index selects elements of all data"},
     {"scatter_reduce", "a vector of indices selects slices of all data"},
