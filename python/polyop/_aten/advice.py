@@ -6,7 +6,7 @@ import re
 import traceback
 from collections.abc import Iterator, Sequence
 
-from polyop._aten.guards import Guard, line_of
+from polyop._aten.guards import Guard, causes, line_of
 
 # What to write instead, by the operator's name without namespace and overload.
 _INSTEAD = {
@@ -29,9 +29,7 @@ def _called_at(error: BaseException) -> str:
 
 def advise_on_capture(error: BaseException) -> Iterator[str]:
     """Yields what to tell a user about a program whose capture stopped, because it depends on values of tensors."""
-    cause: BaseException | None = error
-    while cause is not None and type(cause).__name__ not in _OF_VALUES:
-        cause = cause.__cause__ or cause.__context__
+    cause = next((c for c in causes(error) if type(c).__name__ in _OF_VALUES), None)
     if cause is None:
         return
     line = _called_at(cause)

@@ -64,15 +64,21 @@ def guards_of(program: torch.export.ExportedProgram, lines: Mapping[str, str]) -
 
 def guards_of_failure(error: BaseException, lines: Mapping[str, str]) -> list[Guard]:
     """Returns the guards of a capture that raised an error."""
-    cause: BaseException | None = error
-    while cause is not None:
+    for cause in causes(error):
         for frame, _ in traceback.walk_tb(cause.__traceback__):
             for value in list(frame.f_locals.values()):
                 env = value.shape_env if isinstance(value, FakeTensorMode) else None
                 if env is not None and (guards := list(_guards(env, lines))):
                     return guards
-        cause = cause.__cause__ or cause.__context__
     return []
+
+
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """Yields an error, what caused it, and so on."""
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__ or cause.__context__
 
 
 def _deferred(env: ShapeEnv) -> list[Any]:

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import DataDependentOutputException
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
-from polyop._aten.guards import is_pytorchs
+from polyop._aten.guards import causes, is_pytorchs
 
 
 class UnknownIntegerError(Exception):
@@ -93,9 +93,7 @@ class SymbolicIntegers(ExitStack):
 
     def add(self, error: BaseException) -> bool:
         """Gives the module of an UnknownIntegerError its function. Returns False if the error is another one."""
-        cause: BaseException | None = error
-        while cause is not None and not isinstance(cause, UnknownIntegerError):
-            cause = cause.__cause__ or cause.__context__
+        cause = next((c for c in causes(error) if isinstance(c, UnknownIntegerError)), None)
         if cause is None or cause.function in cause.names:
             return False
         cause.names[cause.function] = _REPLACEMENTS[cause.function]
