@@ -58,10 +58,20 @@ constexpr const char* kFooter =
     "  1  the model failed, or differs          4  the model needs operators that nobody provides\n"
     "  2  the command line is wrong             5  a runtime is missing or too old";
 
+// Returns the text with its later lines indented: a line break in a model's name must not begin what looks like other
+// output.
+std::string Indented(std::string text) {
+  for (size_t at = 0; (at = text.find('\n', at)) != std::string::npos; ++at) {
+    if (text[at + 1] != '\n') text.insert(at + 1, "  ");
+  }
+  return text;
+}
+
 int Report(const std::string& message, const std::string& hint, int code) {
   const bool colors = ColorsOnStderr();
-  std::cerr << (colors ? "\033[1;31m" : "") << "polyop: error: " << (colors ? "\033[0m" : "") << message << "\n";
-  if (!hint.empty()) std::cerr << "  hint: " << hint << "\n";
+  std::cerr << (colors ? "\033[1;31m" : "") << "polyop: error: " << (colors ? "\033[0m" : "") << Indented(message)
+            << "\n";
+  if (!hint.empty()) std::cerr << "  hint: " << Indented(hint) << "\n";
   return code;
 }
 

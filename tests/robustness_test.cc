@@ -221,7 +221,6 @@ TEST_P(Robustness, InputsOftenSuitTheirRole) {
 
 // Operators whose items depend on the others, by their definitions or as the text says.
 const std::map<std::string_view, std::string_view> kDependentItems = {
-    {"dft", "a transform of all dimensions sums over the first one, too"},
     {"random_distribution", "a number depends on its position in the tensor"},
     {"scatter_nd", "an index selects elements of all data"},
     {"scatter_reduce", "a vector of indices selects slices of all data"},
@@ -229,13 +228,16 @@ const std::map<std::string_view, std::string_view> kDependentItems = {
     {"voxel_grid", "the grid begins at the smallest position"},
 };
 
-// Returns whether an attribute of the call selects the first dimension, along which elements are not independent.
+// Returns whether an attribute of the call selects the first dimension, along which elements are not independent. A
+// Fourier transform of all dimensions but the last, which has the parts of a complex number, sums over the first one.
 bool IsAlongFirstDimension(const RandomCall& call) {
   for (const AttrInfo& info : call.op->attributes) {
     const std::string_view name = info.spec.name;
-    if (name != "axis" && name != "dim") continue;
-    const int64_t axis = info.get(info.spec, call.params.get()).ints.at(0);
-    if (axis == 0 || axis == -call.inputs[0].shape().rank()) return true;
+    const bool is_transform = call.op->name == "dft" && name == "dimensions";
+    if (name != "axis" && name != "dim" && !is_transform) continue;
+    const int64_t value = info.get(info.spec, call.params.get()).ints.at(0);
+    const int64_t rank = call.inputs[0].shape().rank();
+    if (is_transform ? value == rank - 1 : value == 0 || value == -rank) return true;
   }
   return false;
 }

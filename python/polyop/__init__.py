@@ -45,7 +45,7 @@ _MODULES = frozenset(
 _FROM_MODULES = {
     "attach": "attaching", "AttachError": "attaching", "optimize": "optimizing", "OptimizeError": "optimizing",
     "session": "_session", "accelerate": "accelerating",
-    "translations": "_aten", "export": "exporting", "ExportError": "exporting", "Exported": "exporting",
+    "translations": "_torch.translations", "export": "exporting", "ExportError": "exporting", "Exported": "exporting",
 }  # fmt: skip
 """The modules of names that are imported on first use."""
 

@@ -72,6 +72,7 @@ def test_names_do_not_control_the_terminal(polyop, tmp_path: Path) -> None:
     ):  # fmt: skip
         _, out, err = polyop(*words)
         assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", out + err), (words, out, err)
+        assert not re.search(r"^\\u009b", out + err, re.MULTILINE), (words, out, err)
         assert ("Odd\\u001b[2J" if "odd.onnx" in words else "y\\u001b]0;title") in out + err, (words, out, err)
     assert shown in polyop("inspect", "named.onnx")[1]
     assert json.loads(polyop("run", "named.onnx", "-i", "x=zeros", "--json")[1])["outputs"][0]["name"] == name

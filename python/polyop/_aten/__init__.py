@@ -1,6 +1,6 @@
 """PyTorch's own operators as ONNX: those that its exporter writes wrongly or not at all.
 
-polyop/_torch/onnx_translations.py registers them with the exporter.
+polyop/_torch/translations.py applies them to exports.
 """
 
 from polyop._aten import (  # noqa: F401 - each adds its operators to the table
@@ -24,6 +24,6 @@ from polyop._aten import (  # noqa: F401 - each adds its operators to the table
 
 from polyop._aten import complex_numbers as complex_numbers  # isort: skip - after the others, as the next one
 from polyop._aten import types as types  # isort: skip - after the others: it leaves to them what they translate
-from polyop._aten.table import TRANSLATIONS, Translation, overload, translations
+from polyop._aten.table import TRANSLATIONS, Translation, overload
 
-__all__ = ["TRANSLATIONS", "Translation", "overload", "translations"]
+__all__ = ["TRANSLATIONS", "Translation", "overload"]

@@ -17,6 +17,7 @@ _INSTEAD = {
 _NO_KERNEL = frozenset(("_local_scalar_dense", "_to_sparse", "equal", "is_nonzero", "item"))
 # Errors of the capture about values that are unknown before a program runs.
 _OF_VALUES = frozenset(("GuardOnDataDependentSymNode", "DataDependentOutputException", "DynamicOutputShapeException"))
+_NUMPY = ".numpy() is not supported for tensor subclasses"
 _CONSTANT = re.compile(r"^\(?L\['(\w+)'\]\S*\.size\(\)\[(\d+)\]\)? == (\d+)$")
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 
@@ -29,11 +30,12 @@ def _called_at(error: BaseException) -> str:
 
 def advise_on_capture(error: BaseException) -> Iterator[str]:
     """Yields what to tell a user about a program whose capture stopped, because it depends on values of tensors."""
-    cause = next((c for c in causes(error) if type(c).__name__ in _OF_VALUES), None)
+    cause = next((c for c in causes(error) if type(c).__name__ in _OF_VALUES or _NUMPY in str(c)), None)
     if cause is None:
         return
     line = _called_at(cause)
-    yield "a size or a Python condition depends on values of a tensor" + (f", at {line}" if line else "")
+    what = "an array of NumPy" if _NUMPY in str(cause) else "a size or a Python condition"
+    yield f"{what} depends on values of a tensor" + (f", at {line}" if line else "")
     yield "write instead: torch.where for `if`; a fixed number for a size; or torch._check, which says what is known of it"
     yield "for a loop that ends early, such as a decoder's: a fixed number of steps, or a file of one step"
     yield "a kernel of your own helps only if it has the whole computation, with outputs of sizes that are known"

@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from polyop._aten.shapes import example
+
 
 def heatmap_to_keypoints(
     _: Callable[..., Any], heatmap: Tensor, n: int | None = None, window_size: int = 5, score_threshold: float = 0.0
@@ -39,8 +41,19 @@ def inlined(call: Callable[..., Any], function: Any, *args: Any, **given: Any) -
     return call(function, *args, **given) if written is None else written(*args, **given)
 
 
+def contract_path(call: Callable[..., Any], subscripts: Any, *operands: Any, **given: Any) -> Any:
+    """opt_einsum's, which chooses the order of a product's factors by their sizes: here by the example's."""
+    shapes = [getattr(operand, "shape", None) for operand in operands]
+    sizes = [size for shape in shapes for size in shape or ()]
+    if not isinstance(subscripts, str) or None in shapes or all(isinstance(size, int) for size in sizes):
+        return call(subscripts, *operands, **given)
+    chosen, *details = call(subscripts, *(tuple(example(s) or 2 for s in of) for of in shapes), **given, shapes=True)
+    return list(operands) if given.get("einsum_call") else chosen, *details
+
+
 REPLACED: dict[str, Callable[..., Any]] = {
     "kornia.feature.disk.detector:heatmap_to_keypoints": heatmap_to_keypoints,
+    "opt_einsum.contract:contract_path": contract_path,
     "torch.jit:ScriptFunction.__call__": inlined,
 }
 """By the name in PATCHES."""

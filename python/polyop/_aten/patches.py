@@ -43,8 +43,10 @@ _MMDET = "detectors of mmdet"
 PATCHES: Mapping[str, Patch] = {
     "onnxscript.function_libs.torch_lib.ops.nn:_aten_upsample_scales": Patch("resizes of dynamic sizes by factors"),
     "onnxscript.rewriter:RewriteRule.try_rewrite": Patch("several bounds of one tensor"),
+    "onnxscript.rewriter._matcher:SimplePatternMatcher._match_constant": Patch("sums with numbers close to 0"),
     "torch.onnx._internal.exporter._core:_prepare_exported_program_for_export": Patch(_SIZES),
     "torch.onnx._internal.exporter._core:_set_node_metadata": Patch("the names of PyTorch's operators"),
+    "torch.onnx._internal.exporter._core:torch_dtype_to_onnx_dtype": Patch("complex numbers of type complex32"),
     "torch.onnx._internal.exporter._capture_strategies:TorchExportNonStrictStrategy._capture": Patch(_ALL),
     "torch.onnx._internal.exporter._fx_passes:decompose_with_registry": Patch(_ALL),
     "torch._higher_order_ops.flex_attention:trace_flex_attention": Patch("flex_attention"),
@@ -59,6 +61,7 @@ PATCHES: Mapping[str, Patch] = {
     "mmdet.models.dense_heads.base_dense_head:BaseDenseHead._bbox_post_process": Patch(_MMDET, optional=True),
     "mmdet.models.roi_heads.roi_extractors:SingleRoIExtractor.forward": Patch(_MMDET, optional=True),
     "kornia.feature.disk.detector:heatmap_to_keypoints": Patch("DISK of kornia", by_code=True, optional=True),
+    "opt_einsum.contract:contract_path": Patch("products of three and more factors", by_code=True, optional=True),
     "torch.jit:ScriptFunction.__call__": Patch("functions of torch.jit.script"),
     "torch:Tensor.split": Patch(_MMDET),
     "torch.onnx:is_in_onnx_export": Patch(_MMDET),
@@ -113,19 +116,6 @@ def replaced(replacements: Mapping[str, Replacement]) -> Iterator[None]:
             yield
         finally:
             _active.reset(token)
-
-
-def replace(name: str, replacement: Replacement) -> None:
-    """Replaces a function in PATCHES for all threads, from now on, unless this PyTorch does not have it."""
-    if (found := _found(name)) is not None:
-        owner, attribute = found
-        function = getattr(owner, attribute)
-
-        @functools.wraps(function)
-        def call(*args: Any, **given: Any) -> Any:
-            return replacement(function, *args, **given)
-
-        setattr(owner, attribute, call)
 
 
 def missing() -> list[str]:

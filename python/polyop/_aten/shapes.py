@@ -77,7 +77,7 @@ def _squeeze(self: Tensor, dim: Any) -> Any:
     PyTorch keeps the others, which ONNX's Squeeze refuses.
     """
     dims = {axis % self.dim() for axis in ([dim] if isinstance(dim, int) else dim)} if self.dim() else set()
-    removed = {axis for axis in dims if _example(self.shape[axis]) == 1}
+    removed = {axis for axis in dims if example(self.shape[axis]) == 1}
     if removed == dims and all(isinstance(self.shape[axis], int) for axis in removed):
         return NotImplemented
     if not removed:
@@ -85,7 +85,8 @@ def _squeeze(self: Tensor, dim: Any) -> Any:
     return self.reshape([size for axis, size in enumerate(self.shape) if axis not in removed])
 
 
-def _example(size: Any) -> int | None:
+def example(size: Any) -> int | None:
+    """Returns a size of the example's; None if it depends on values."""
     return size if isinstance(size, int) else size.node.hint
 
 

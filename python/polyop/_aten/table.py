@@ -66,19 +66,3 @@ def overload(target: str) -> torch._ops.OpOverload | None:
         return getattr(getattr(getattr(torch.ops, namespace), name), which or "default")
     except AttributeError:
         return None
-
-
-def translations() -> dict[torch._ops.OpOverload, Callable[..., Any]]:
-    """Returns the decomposition of each of PyTorch's operators that polyop translates.
-
-    `torch.onnx.export(…, dynamo=True)` uses them as soon as polyop is imported: as its `custom_translation_table` they
-    change nothing. Other exporters can use them:
-
-        program = torch.export.export(model, args)
-        table = {**torch.export.default_decompositions(), **polyop.translations()}
-        program = program.run_decompositions(table)
-
-    A decomposition returns NotImplemented for a call that it leaves to PyTorch.
-    """
-    found = ((overload(target), translation.function) for target, translation in TRANSLATIONS.items())
-    return {op: function for op, function in found if op is not None}

@@ -30,7 +30,7 @@ class _Loader(importlib.abc.Loader):
         sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Finder)]
         # Operators that do not load raise their error where they are used, and not where a program imports torch.onnx.
         with suppress(ImportError, OSError):
-            importlib.import_module("polyop._torch.onnx_translations")
+            importlib.import_module("polyop._torch.onnx_operators")
 
 
 class _Finder(importlib.abc.MetaPathFinder):
@@ -49,6 +49,6 @@ class _Finder(importlib.abc.MetaPathFinder):
 def tell_exporters() -> None:
     """Registers the operators with the exporters: now if they are imported, else when they are."""
     if _EXPORTERS in sys.modules:
-        importlib.import_module("polyop._torch.onnx_translations")
+        importlib.import_module("polyop._torch.onnx_operators")
     elif not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())

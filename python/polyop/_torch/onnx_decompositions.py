@@ -1,8 +1,8 @@
-"""Passes the translations of PyTorch's own operators (polyop/_aten) to torch.onnx.export(…, dynamo=True).
+"""What torch.onnx.export(…, dynamo=True) does in a `with polyop.translations():` block.
 
-The exporter captures a program and decomposes it into operators that have an ONNX form. polyop adds its decompositions
-to the table that it uses for that, where a user's `custom_translation_table` has priority, and replaces functions whose
-checks of values stop the capture.
+The exporter captures a program and decomposes it into operators that have an ONNX form. In the block, polyop adds its
+translations (polyop/_aten, onnx_translations.py) to the tables that it uses for that, where a user's
+`custom_translation_table` has priority, and replaces functions whose checks of values stop the capture.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import onnx_ir
-import onnxscript.rewriter
 import torch
+from onnxscript.rewriter._pattern_ir import Constant
 from torch._guards import detect_fake_mode
 from torch.export.graph_signature import ConstantArgument, TensorArgument
 from torch.fx.traceback import annotate
-from torch.onnx._internal.exporter import _core, _decomp, _registration
+from torch.onnx._internal.exporter import _decomp, _registration
 from torch.utils import _pytree as pytree
 
 from polyop._aten import TRANSLATIONS, overload, packages
@@ -29,12 +29,10 @@ from polyop._aten.complex_numbers import is_complex
 from polyop._aten.detection import detectors_without_counts
 from polyop._aten.guards import Lines, guards_of, guards_of_failure, noting
 from polyop._aten.integers import SymbolicIntegers
-from polyop._aten.patches import replace, replaced
+from polyop._aten.patches import replaced
 from polyop._aten.quantized import fixed_switches
 from polyop._torch.export_record import Record, current_record
-
-OPERATOR_KEY = "polyop.pytorch_operator"
-"""The metadata property of ONNX nodes that names the operator that polyop translated. `polyop inspect` reads it."""
+from polyop._torch.onnx_translations import OPERATOR_KEY, add_nodes, as_single, resize
 
 
 def _counted(
@@ -59,7 +57,7 @@ def _decompose(
     _: Any, program: torch.export.ExportedProgram, registry: _registration.ONNXRegistry
 ) -> torch.export.ExportedProgram:  # fmt: skip
     """Replaces the exporter's function `decompose_with_registry`."""
-    _remove_own(registry)
+    add_nodes(registry)
     table = _decomp.create_onnx_friendly_decomposition_table(set(_decomp.get_onnx_implemented_overloads(registry)))
     _add_complex(table, registry)
     for target, translation in TRANSLATIONS.items():
@@ -99,16 +97,6 @@ def _attend(_: Any, mode: Any, *args: Any) -> Any:
         record.translated["higher_order::flex_attention"] += 1
     with mode, annotate({OPERATOR_KEY: "higher_order::flex_attention"}):
         return flex_attention(*args)
-
-
-def _remove_own(registry: _registration.ONNXRegistry) -> None:
-    """Removes polyop's decompositions from a user's `custom_translation_table`: they are no functions of onnxscript."""
-    own = {id(translation.function) for translation in TRANSLATIONS.values()}
-    for target, functions in list(registry.functions.items()):
-        if kept := [meta for meta in functions if id(meta.onnx_function) not in own]:
-            registry.functions[target] = kept
-        else:
-            del registry.functions[target]
 
 
 def _separate_paddings(graph: torch.fx.Graph) -> None:
@@ -153,11 +141,6 @@ def _make_results_tensors(program: torch.export.ExportedProgram) -> None:
         spec.arg = TensorArgument(name=result.name)
         results[at] = result
     output.args = (tuple(results),)
-
-
-def as_single(value: Any) -> Any:
-    """Stands for the conversion to float32 of a number that Python's operators have computed."""
-    return value
 
 
 def _of_python(node: torch.fx.Node) -> bool:
@@ -279,16 +262,17 @@ def _describe(describe: Callable[..., None], fx_node: torch.fx.Node, ir_node: on
         ir_node.metadata_props[OPERATOR_KEY] = target
 
 
-def _keep_small_numbers() -> None:
+def _match_constant(match: Callable[..., bool], matcher: Any, pattern: Any, value: Any) -> bool:
     """Makes the exporter's optimizer remove additions of 0 and products with 1 only: it takes 1e-8 for 0, and 1.00001
     for 1. Then it removes the small number that a program adds to a variance.
     """
-    for rule in onnxscript.rewriter._DEFAULT_REWRITE_RULES:
-        pattern: Any = getattr(rule, "_target_pattern", None)
-        nodes = list(pattern or ())
-        for value in nodes[0].inputs if len(nodes) == 1 else ():
-            if getattr(value, "_value", None) in (0, 1):
-                value._abs_tol = value._rel_tol = 0.0
+    exact = not isinstance(pattern.value, list) and pattern.value in (0, 1)
+    return match(matcher, Constant(pattern.value, 0.0, 0.0) if exact else pattern, value)
+
+
+def _onnx_type(find: Callable[..., Any], dtype: torch.dtype) -> Any:
+    """Knows complex32: the exporter looks up a type of complex numbers before it replaces it by that of the parts."""
+    return onnx_ir.DataType.COMPLEX64 if dtype == torch.complex32 else find(dtype)
 
 
 def _keep_initializers(
@@ -311,11 +295,14 @@ def _numbered(name: str) -> Iterator[str]:
     yield from (f"{name}_{number}" for number in itertools.count(1))
 
 
-_keep_small_numbers()
-# The exporter looks up a type of complex numbers before it replaces it by that of the parts.
-_core._TORCH_DTYPE_TO_ONNX.setdefault(torch.complex32, onnx_ir.DataType.COMPLEX64)
-replace("onnxscript.rewriter:RewriteRule.try_rewrite", _keep_initializers)
-replace("torch.onnx._internal.exporter._core:_set_node_metadata", _describe)
-replace("torch.onnx._internal.exporter._core:_prepare_exported_program_for_export", _prepare)
-replace("torch.onnx._internal.exporter._fx_passes:decompose_with_registry", _decompose)
-replace("torch.onnx._internal.exporter._capture_strategies:TorchExportNonStrictStrategy._capture", _capture)
+REPLACED: dict[str, Callable[..., Any]] = {
+    "onnxscript.function_libs.torch_lib.ops.nn:_aten_upsample_scales": resize,
+    "onnxscript.rewriter:RewriteRule.try_rewrite": _keep_initializers,
+    "onnxscript.rewriter._matcher:SimplePatternMatcher._match_constant": _match_constant,
+    "torch.onnx._internal.exporter._core:_prepare_exported_program_for_export": _prepare,
+    "torch.onnx._internal.exporter._core:_set_node_metadata": _describe,
+    "torch.onnx._internal.exporter._core:torch_dtype_to_onnx_dtype": _onnx_type,
+    "torch.onnx._internal.exporter._capture_strategies:TorchExportNonStrictStrategy._capture": _capture,
+    "torch.onnx._internal.exporter._fx_passes:decompose_with_registry": _decompose,
+}
+"""What the exporter calls in the block instead of its own functions, by the name in PATCHES."""

@@ -1,6 +1,5 @@
-"""Registers the ONNX nodes of polyop's operators and those of packages with both of PyTorch's exporters.
-
-Users need not pass a translation table. import_hook.py imports this module.
+"""Translations of PyTorch's own operators that are ONNX nodes, and not decompositions: what has no form in PyTorch, such
+as sizes and Python's numbers. onnx_decompositions.py passes them to the exporter.
 """
 
 from __future__ import annotations
@@ -10,48 +9,22 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import onnx_ir
 import torch
-from torch.onnx import symbolic_helper
+from torch.onnx._internal.exporter import _core, _registration
 
-from polyop._aten.patches import replace
+import polyop._aten  # noqa: F401 - defines torch.ops.polyop_export
 from polyop._extents import float32, next_float32
 from polyop._torch.export_record import current_record
-from polyop._torch.node_domain import chosen_domain
-from polyop._torch.operators import ALL_OPERATORS, Operator
 
+OPERATOR_KEY = "polyop.pytorch_operator"
+"""The metadata property of ONNX nodes that names the operator that polyop translated. `polyop inspect` reads it."""
 _REPEAT = "aten::repeat_interleave.Tensor"
-_JIT_SUFFIX = {int: "i", float: "f", str: "s"}
 
 
-# ---- torch.onnx.export(…, dynamo=True) -------------------------------------------------------------
-
-
-def _node(operator: Operator, args: tuple[Any, ...], given: dict[str, Any]) -> tuple[str, list[Any], dict[str, Any]]:
-    """Returns the name, inputs and attributes of a call's ONNX node."""
-    inputs = operator.flatten(args)
-    while inputs and inputs[-1] is None:
-        inputs.pop()
-    name, attributes = operator.node(operator.values(given), chosen_domain())
-    return name, inputs, attributes
-
-
-def _translate(operator: Operator) -> None:
-    """Registers a translation to the operator's node. Types and shapes come from the fake kernel.
-
-    A decomposition into torch.onnx.ops.symbolic would affect others: inductor refuses operators with one if CI is set.
-    """
-
-    def translation(*args: Any, **given: Any) -> Any:
-        name, inputs, attributes = _node(operator, args, given)
-        domain, _, op_type = name.partition("::")
-        result = onnx_ir.Node(
-            domain, op_type, inputs, onnx_ir.convenience.convert_attributes(attributes), version=1,
-            num_outputs=operator.num_outputs,
-        )  # fmt: skip
-        _core.current_tracer.nodes.append(result)
-        return result.outputs[0] if len(result.outputs) == 1 else result.outputs
-
-    onnx_impl(operator.overload, no_compile=True)(translation)
+def as_single(value: Any) -> Any:
+    """Stands for the conversion to float32 of a number that Python's operators have computed."""
+    return value
 
 
 def _standard(op_type: str, inputs: list[Any], attributes: dict[str, Any] | None = None) -> Any:
@@ -95,7 +68,7 @@ def _number(value: Any, dtype: Any) -> Any:
     return _standard("Constant", [], {"value": onnx_ir.tensor(value, dtype)})
 
 
-def _resize(
+def resize(
     write: Callable[..., Any], self: Any, scale_factors: Sequence[float], *args: Any, **given: Any
 ) -> Any:  # fmt: skip
     """Replaces the exporter's function that writes a Resize by factors, for sizes that the file does not know.
@@ -229,73 +202,25 @@ def _grouped_rows(rows: Any, weights: Any, ends: Any) -> Any:
     return _standard("Concat", parts, {"axis": 0})
 
 
-# ---- torch.onnx.export(…, dynamo=False) ------------------------------------------------------------
+_NODES: tuple[tuple[Any, Callable[..., Any], bool], ...] = (
+    (torch.ops.aten.sym_numel.default, _number_of_elements, False),
+    (torch.ops.aten.sym_numel.default, _number_of_complex_elements, True),
+    (torch.ops.aten.sym_size.int, _size_of_complex, True),
+    (torch.sym_float, _as_double, False),
+    (as_single, _as_single, False),
+    (operator.truediv, _ratio, False),
+    (torch.ops.aten.repeat_interleave.Tensor, _repeated_indices, False),
+    (torch.ops.polyop_export.nms_by_class.default, _nms_by_class, False),
+    (torch.ops.polyop_export.grouped_rows.default, _grouped_rows, False),
+)
+"""The operator, its function, and whether that is for complex numbers."""
 
 
-def _symbolic(operator: Operator) -> None:
-    """Registers the function that the TorchScript exporter calls for a node of its graph."""
-    inputs = operator.inputs
-
-    def symbolic(g: Any, *args: Any) -> Any:
-        flat = []
-        for spec, arg in zip(inputs, args, strict=False):
-            if spec.variadic:
-                flat += symbolic_helper._unpack_list(arg)
-            else:
-                flat.append(arg)
-        while flat and symbolic_helper._is_none(flat[-1]):
-            flat.pop()
-        given = {}
-        for attribute, arg in zip(operator.attributes, args[len(inputs) :], strict=True):
-            value = symbolic_helper._node_get(arg.node(), "value") if arg.node().kind() == "onnx::Constant" else None
-            value = symbolic_helper._maybe_get_const(arg, _kind(attribute)) if value is None else value
-            given[attribute["name"]] = None if symbolic_helper._is_none(arg) else _plain(value)
-        name, attributes = operator.node(operator.values(given), chosen_domain())
-        written = {f"{k}_{_suffix(v)}": v for k, v in attributes.items()}
-        result = g.op(name, *flat, **written, outputs=operator.num_outputs)
-        return result
-
-    torch.onnx.register_custom_op_symbolic(f"{operator.namespace}::{operator.name}", symbolic, 9)
-
-
-def _kind(attribute: dict[str, Any]) -> str:
-    if attribute["choices"]:
-        return "s"
-    return {"int": "i", "float": "f", "ints": "is", "floats": "fs"}.get(attribute["type"], "s")
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, torch.Tensor):
-        return value.tolist()
-    return list(value) if isinstance(value, (list, tuple)) else value
-
-
-def _suffix(value: Any) -> str:
-    return _JIT_SUFFIX[type(value[0] if isinstance(value, list) else value)]
-
-
-try:
-    import onnx_ir
-    from torch.onnx._internal.exporter import _core
-    from torch.onnx._internal.exporter._torchlib._torchlib_registry import onnx_impl
-
-    # This module also passes the exporter translations of PyTorch's operators.
-    from polyop._torch.onnx_decompositions import OPERATOR_KEY, as_single
-except ImportError:  # without onnxscript there is no dynamo exporter
-    onnx_impl = None
-
-if onnx_impl is not None:
-    onnx_impl(torch.ops.aten.sym_numel.default, no_compile=True)(_number_of_elements)
-    onnx_impl(torch.ops.aten.sym_numel.default, no_compile=True, complex=True)(_number_of_complex_elements)
-    onnx_impl(torch.ops.aten.sym_size.int, no_compile=True, complex=True)(_size_of_complex)
-    onnx_impl(torch.sym_float, no_compile=True)(_as_double)
-    onnx_impl(as_single, no_compile=True)(_as_single)
-    onnx_impl(operator.truediv, no_compile=True)(_ratio)
-    replace("onnxscript.function_libs.torch_lib.ops.nn:_aten_upsample_scales", _resize)
-    onnx_impl(torch.ops.aten.repeat_interleave.Tensor, no_compile=True)(_repeated_indices)
-    onnx_impl(torch.ops.polyop_export.nms_by_class.default, no_compile=True)(_nms_by_class)
-    onnx_impl(torch.ops.polyop_export.grouped_rows.default, no_compile=True)(_grouped_rows)
-for _operator in ALL_OPERATORS:
-    if onnx_impl is not None:
-        _translate(_operator)
-    _symbolic(_operator)
+def add_nodes(registry: _registration.ONNXRegistry) -> None:
+    """Adds the translations to the registry of an export, before the exporter's own and after a user's."""
+    for target, function, is_complex in _NODES:
+        meta = _registration.OnnxDecompMeta(
+            function, target, None, is_complex=is_complex, skip_signature_inference=True
+        )  # fmt: skip
+        key = target.name() if isinstance(target, torch._ops.OpOverload) else target
+        registry.functions.setdefault(key, []).insert(0, meta)

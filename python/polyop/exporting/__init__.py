@@ -8,7 +8,7 @@ import os
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -30,9 +30,12 @@ from polyop.exporting.dimensions import (
     comparison,
     given_comparisons,
     read_dimensions,
+    smaller_sizes,
     standard_comparisons,
 )
+from polyop.exporting.inputs import other_inputs
 from polyop.exporting.report import Exported, ExportError, OutputReport
+from polyop.exporting.state import State
 from polyop.exporting.writing import EXPORTERS, Request, Written, choice_after, write
 from polyop.portable import convert_file
 
@@ -107,20 +110,22 @@ def export(
     with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as folder:
         file = Path(folder, path.name)
         with _evaluating(model), torch.no_grad():
-            before = _buffers(model)
+            before = State(model)
 
             def run(other: Mapping[str, Tensor]) -> list[Tensor]:
                 """Models may change their inputs and buffers, and return buffers: results are copies."""
-                _restore(before)
+                before.restore_values()
                 given = iter(other.values())
                 result = flat(model(*(None if t is None else next(given).clone() for t in inputs)))
                 return [tensor.clone() for tensor in result]
 
             expected = run(feeds)
-            after = _buffers(model)
+            after = State(model)
 
             try:
-                _restore(before)
+                before.restore()
+                _run_smaller(run, feeds, dimensions)
+                before.restore_values()
                 copies = tuple(None if t is None else t.clone() for t in inputs)  # tracing may change them
                 request = Request(model, copies, names, output_names, dynamic, domain, opset_version)
                 written = write(request, file, exporter, may_fall_back=check)
@@ -132,7 +137,7 @@ def export(
                 )  # fmt: skip
                 report = _compared(file, path, written, expected, comparer, portable, check, chosen)
             finally:
-                _restore(after)
+                after.restore()
         if verbose:
             console = Console()
             console.print(report.summary(), markup=False, highlight=False, soft_wrap=True)
@@ -203,15 +208,15 @@ def _evaluating(model: torch.nn.Module) -> Iterator[None]:
 _one_at_a_time = threading.RLock()
 
 
-def _buffers(model: torch.nn.Module) -> list[tuple[Tensor, Tensor]]:
-    """Returns the buffers with copies of their values."""
-    return [(buffer, buffer.detach().clone()) for buffer in model.buffers()]
-
-
-def _restore(buffers: Sequence[tuple[Tensor, Tensor]]) -> None:
-    for buffer, values in buffers:
-        if buffer.shape == values.shape and not torch.equal(buffer, values):
-            buffer.copy_(values)
+def _run_smaller(
+    run: Callable[[Mapping[str, Tensor]], Any], feeds: Mapping[str, Tensor], dimensions: Mapping[str, Dimension]
+) -> None:  # fmt: skip
+    """Runs the model at smaller sizes. If it keeps what it computed for the sizes of its last call, such as positions,
+    the example's would be constants of the file, and its sizes those of the file."""
+    for sizes in smaller_sizes(dimensions):
+        with suppress(Exception):  # the model may not accept these sizes
+            run(other_inputs(feeds, dimensions, sizes, {}, 17))
+            return
 
 
 def _checked(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count, islice
 from typing import Any
 
@@ -14,8 +14,6 @@ from torch import Tensor
 from polyop._aten.guards import Guard
 from polyop._extents import is_prime
 
-# Distances of other sizes from the example's, after primes: models refuse sizes that their strides do not divide.
-_STEPS = (2, 8, 32)
 _FAR_SIZES = (128, 256, 512, 1024)  # tried for conditions such as `size > 100`
 _MAX_ELEMENTS = 1 << 26  # of an input
 _SIZE_OF = re.compile(r"L\['(\w+)'\]((?:\[\d+\])?)\.size\(\)\[(\d+)\]")
@@ -35,9 +33,16 @@ class Dimension:
     high: int | None = None
     optional: bool = False
     """Whether the exporter may make it static: Dim.AUTO."""
+    factor: int = 1
+    """Sizes are multiples of it, such as those of 8 * Dim(name)."""
 
     def has(self, size: int) -> bool:
-        return self.low <= size and (self.high is None or size <= self.high)
+        return self.low <= size and (self.high is None or size <= self.high) and size % self.factor == 0
+
+    def steps(self, rank: int) -> list[int]:
+        """Returns distances of other sizes from the example's, after primes: models refuse sizes that their strides do
+        not divide."""
+        return [step * (rank + 1) for step in ((2, 8, 32) if self.factor == 1 else (self.factor, 4 * self.factor))]
 
 
 Sizes = dict[str, int]
@@ -77,9 +82,7 @@ def read_dimensions(
                 where = f"'{tensor}'[{axis}] of {size} and '{known.axes[0][0]}'[{known.axes[0][1]}] of {known.example}"
                 raise ValueError(f"dynamic: '{dimension.name}': expected one size, got {where}")
             if known is not dimension:
-                found[dimension.name] = Dimension(
-                    known.name, (*known.axes, (tensor, axis)), size, known.low, known.high, known.optional
-                )
+                found[dimension.name] = replace(known, axes=(*known.axes, (tensor, axis)))
     return found
 
 
@@ -93,7 +96,9 @@ def _dimension(stated: Any, tensor: str, axis: int, size: int) -> Dimension | No
     name = stated if isinstance(stated, str) else getattr(stated, "__name__", "") or f"{tensor}[{axis}]"
     low, high = getattr(stated, "min", None), getattr(stated, "max", None)
     bound = high if isinstance(high, int) and high < 1 << 40 else None
-    return Dimension(name, ((tensor, axis),), size, max(int(low or 0), 1), bound, kind == "AUTO")
+    of = getattr(stated, "fn", None)  # of a product such as 8 * Dim(name), or of a sum
+    factor = int(of(1) - of(0)) if of is not None and of(0) == 0 else 1
+    return Dimension(name, ((tensor, axis),), size, max(int(low or 0), 1), bound, kind == "AUTO", factor)
 
 
 class Assumptions:
@@ -147,6 +152,19 @@ class Assumptions:
         found = [(line, text) for text, line, used in self._all if _holds(text, used, sizes) is False]
         texts = [_readable(text, line, self._names(text)) for line, text in sorted(found, key=lambda f: not f[0])]
         return list(dict.fromkeys(texts))
+
+    def multiples(self, sizes: Mapping[str, int], dimensions: Mapping[str, Dimension]) -> dict[str, int]:
+        """Returns dimensions with a factor, of whose multiples all fulfil the conditions that these sizes do not."""
+        broken = [(text, used) for text, _, used in self._all if _holds(text, used, sizes) is False]
+        found = {}
+        for name in {name for _, used in broken for name in used.values()}:
+            of = [(text, used) for text, used in broken if set(used.values()) == {name}]
+            example = dimensions[name].example
+            factors = (factor for factor in range(2, example + 1) if example % factor == 0)
+            fulfil = (f for f in factors if all(_holds(*c, {name: f * k}) for c in of for k in (*range(1, 65), 1 << 30)))
+            if of and (factor := next(fulfil, 0)):
+                found[name] = factor
+        return dict(sorted(found.items()))
 
     def _names(self, condition: str) -> dict[str, str]:
         return next(used for text, _, used in self._all if text == condition)
@@ -229,6 +247,15 @@ def standard_comparisons(dimensions: Mapping[str, Dimension], equal: Iterable[tu
     return list(dict.fromkeys(c for c in found if c.options))
 
 
+def smaller_sizes(dimensions: Mapping[str, Dimension]) -> Iterator[Sizes]:
+    """Yields sizes of which at least one is smaller than the example's, and none larger; those with the most first."""
+    example = {d.name: d.example for d in dimensions.values()}
+    groups = [[d] for d in dimensions.values()]
+    smaller = [list(_smaller(group, rank)) for rank, group in enumerate(groups)]
+    yield from _together(groups, smaller, example).sizes()
+    yield from (_with(example, group, size) for group, of in zip(groups, smaller, strict=True) for size in of)
+
+
 def given_comparisons(dimensions: Mapping[str, Dimension], sizes: Mapping[str, Sequence[int]]) -> list[Comparison]:
     """Returns comparisons at the user's sizes: the first of each dimension, the second, … Raises ValueError."""
     if unknown := set(sizes) - set(dimensions):
@@ -258,14 +285,14 @@ def _groups(dimensions: Mapping[str, Dimension], equal: Iterable[tuple[str, str]
 def _larger(group: Sequence[Dimension], rank: int) -> Iterator[int]:
     size = group[0].example
     primes = (n for n in count(max(size + 1, 2)) if is_prime(n))
-    steps = [size + step * (rank + 1) for step in _STEPS]
+    steps = [size + step for step in group[0].steps(rank)]
     yield from (s for s in [next(islice(primes, rank, None)), *steps, 2 * size] if all(d.has(s) for d in group))
 
 
 def _smaller(group: Sequence[Dimension], rank: int) -> Iterator[int]:
     size = group[0].example
     primes = [n for n in range(2, max(size, 2)) if is_prime(n) and n > size // 3][::-1]
-    steps = [size - step * (rank + 1) for step in _STEPS]
+    steps = [size - step for step in group[0].steps(rank)]
     options = [*primes[rank : rank + 1], *steps, size // 2]
     yield from (s for s in options if 0 < s < size and all(d.has(s) for d in group))
 

@@ -19,6 +19,7 @@ from polyop._aten.advice import advise, advise_on_capture, advise_on_sizes
 from polyop._aten.patches import missing
 from polyop._torch.export_record import Record, recording
 from polyop._torch.node_domain import node_domain
+from polyop._torch.translations import translations
 from polyop.exporting.report import ExportError
 
 EXPORTERS = ("dynamo", "torchscript")
@@ -68,7 +69,7 @@ def write(request: Request, path: Path, exporter: str, may_fall_back: bool = Tru
         written = _by_torchscript_or_raise(request, path, [])
         _note_choice(path, written.warnings)
         return written
-    with node_domain(request.domain), recording() as record, _quietly():
+    with node_domain(request.domain), recording() as record, translations(), _quietly():
         try:
             _by_dynamo(request, path)
             return Written("dynamo", record)
