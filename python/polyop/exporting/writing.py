@@ -69,7 +69,7 @@ def write(request: Request, path: Path, exporter: str, may_fall_back: bool = Tru
         written = _by_torchscript_or_raise(request, path, [])
         _note_choice(path, written.warnings)
         return written
-    with node_domain(request.domain), recording() as record, translations(), _quietly():
+    with node_domain(request.domain), recording() as record, _quietly():
         try:
             _by_dynamo(request, path)
             return Written("dynamo", record)
@@ -114,10 +114,11 @@ def _text(error: BaseException) -> str:
 
 
 def _by_dynamo(request: Request, path: Path) -> None:
-    result = torch.onnx.export(
-        request.model, request.inputs, dynamo=True, dynamic_shapes=_shapes(request), verbose=False,
-        input_names=request.input_names, output_names=request.output_names, opset_version=request.opset_version,
-    )  # fmt: skip
+    with translations():
+        result = torch.onnx.export(
+            request.model, request.inputs, dynamo=True, dynamic_shapes=_shapes(request), verbose=False,
+            input_names=request.input_names, output_names=request.output_names, opset_version=request.opset_version,
+        )  # fmt: skip
     assert result is not None  # without a path it returns the program
     _require_opset(result.model, request.opset_version)
     _separate_names(result.model.graph)
