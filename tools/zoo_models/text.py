@@ -46,12 +46,11 @@ def _transformers(name: str, kind: str, with_mask: bool, both: bool, **options: 
     import transformers
 
     config = configured(name, **options)
+    if hasattr(config, "use_cache"):
+        config.use_cache = False
     net = getattr(transformers, f"{name}{kind}")(config)
     if both:  # an encoder and a decoder
-        net.config.use_cache = False
         return net, lambda batch, time: (tokens(batch, time), mask(batch, time), tokens(batch, time))
-    if hasattr(net.config, "use_cache"):
-        net.config.use_cache = False
     between = (
         [None] * (list(inspect.signature(net.forward).parameters).index("attention_mask") - 1) if with_mask else []
     )

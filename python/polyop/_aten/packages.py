@@ -47,7 +47,7 @@ def contract_path(call: Callable[..., Any], subscripts: Any, *operands: Any, **g
     sizes = [size for shape in shapes for size in shape or ()]
     if not isinstance(subscripts, str) or None in shapes or all(isinstance(size, int) for size in sizes):
         return call(subscripts, *operands, **given)
-    chosen, *details = call(subscripts, *(tuple(example(s) or 2 for s in of) for of in shapes), **given, shapes=True)
+    chosen, *details = call(subscripts, *(tuple(example(s) or 1 for s in of) for of in shapes), **given, shapes=True)
     return list(operands) if given.get("einsum_call") else chosen, *details
 
 

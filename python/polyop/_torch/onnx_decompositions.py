@@ -214,9 +214,15 @@ def _contiguous(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _prepare(prepare: Callable[..., Any], *args: Any, **given: Any) -> Any:
-    """Replaces the exporter's function `_prepare_exported_program_for_export`, which asks for sizes again."""
+    """Replaces the exporter's function `_prepare_exported_program_for_export`, which asks for sizes again. It leaves
+    what only assertions used, such as a position in memory, for which there is no translation."""
     with sizes_above_one(_note_assumption):
-        return prepare(*args, **given)
+        program = prepare(*args, **given)
+    for module in program.graph_module.modules():
+        if isinstance(module, torch.fx.GraphModule):
+            module.graph.eliminate_dead_code()
+            module.recompile()
+    return program
 
 
 def _note_assumption() -> None:

@@ -289,20 +289,21 @@ class Comparer:
         if broken:
             text += "\nthe file has the program of the example's sizes, for which PyTorch's capture assumed:"
             text += "".join(f"\n  {line}" for line in listed(broken))
-            text += f"\nwrite instead: {_advice(broken, self.assumptions.multiples(sizes, self.dimensions))}"
+            text += f"\nwrite instead: {_advice(broken, list(self.assumptions.stated(sizes, self.dimensions)))}"
         return f"{text}\n{self.tolerance.text()}\n{self.check_hint}"
 
 
-def _advice(broken: Sequence[str], multiples: Mapping[str, int]) -> str:
+def _advice(broken: Sequence[str], stated: Sequence[str]) -> str:
+    """`stated`: dimensions whose sizes fulfil the conditions."""
     text = " ".join(broken)
-    found = [f"{n} * torch.export.Dim('{name}_{n}') for '{name}', and pad the input" for name, n in multiples.items()]
     if re.search(r"math\.(ceil|floor)|[^/]/ ", text):
-        found.append("integers, such as (n + k - 1) // k, in place of math.ceil(n / k)")
+        advice = "integers, such as (n + k - 1) // k, in place of math.ceil(n / k)"
     elif "%" in text:
-        found.append("a computation without a branch, such as pad(x, (0, -n % k))")
-    return "; or ".join(found) or (
-        "torch.cond in place of `if`, or state the sizes that the model is for: torch.export.Dim(name, min=…, max=…)"
-    )
+        advice = "a computation without a branch, such as pad(x, (0, -n % k)), or pad the input outside of the model"
+    else:
+        advice = "torch.cond in place of `if`"
+    sizes = ", ".join(stated) or "torch.export.Dim(name, min=…, max=…)"
+    return f"{advice}; or state the sizes that the model is for: {sizes}"
 
 
 def _first_line(error: BaseException) -> str:

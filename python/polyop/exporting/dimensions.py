@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, islice
 from typing import Any
@@ -15,6 +15,7 @@ from polyop._aten.guards import Guard
 from polyop._extents import is_prime
 
 _FAR_SIZES = (128, 256, 512, 1024)  # tried for conditions such as `size > 100`
+_HUGE = 1 << 20
 _MAX_ELEMENTS = 1 << 26  # of an input
 _SIZE_OF = re.compile(r"L\['(\w+)'\]((?:\[\d+\])?)\.size\(\)\[(\d+)\]")
 _EQUAL = re.compile(r"^\(?(\w+)\)? == \(?(\w+)\)?$")
@@ -153,18 +154,14 @@ class Assumptions:
         texts = [_readable(text, line, self._names(text)) for line, text in sorted(found, key=lambda f: not f[0])]
         return list(dict.fromkeys(texts))
 
-    def multiples(self, sizes: Mapping[str, int], dimensions: Mapping[str, Dimension]) -> dict[str, int]:
-        """Returns dimensions with a factor, of whose multiples all fulfil the conditions that these sizes do not."""
+    def stated(self, sizes: Mapping[str, int], dimensions: Mapping[str, Dimension]) -> Iterator[str]:
+        """Yields torch.export.Dim for sizes that fulfil all the conditions of one dimension which these sizes break."""
         broken = [(text, used) for text, _, used in self._all if _holds(text, used, sizes) is False]
-        found = {}
-        for name in {name for _, used in broken for name in used.values()}:
+        for name in sorted({name for _, used in broken for name in used.values()}):
             of = [(text, used) for text, used in broken if set(used.values()) == {name}]
-            example = dimensions[name].example
-            factors = (factor for factor in range(2, example + 1) if example % factor == 0)
-            fulfil = (f for f in factors if all(_holds(*c, {name: f * k}) for c in of for k in (*range(1, 65), 1 << 30)))
-            if of and (factor := next(fulfil, 0)):
-                found[name] = factor
-        return dict(sorted(found.items()))
+            if of and (text := _dim_of(dimensions[name], lambda size, of=of, name=name: all(
+                _holds(*condition, {name: size}) for condition in of))):  # fmt: skip
+                yield text
 
     def _names(self, condition: str) -> dict[str, str]:
         return next(used for text, _, used in self._all if text == condition)
@@ -186,6 +183,20 @@ class Assumptions:
                     done.append(chosen[0])
                     yield comparison(chosen)
                     break
+
+
+def _dim_of(dimension: Dimension, is_valid: Callable[[int], bool]) -> str:
+    """Returns the code of a Dim for valid sizes: all from one on, multiples, or some near the example's."""
+    example, name = dimension.example, dimension.name
+    low = next(size for size in range(example, 0, -1) if size == 1 or not is_valid(size - 1))
+    if all(map(is_valid, (*range(example, 2 * example + _FAR_SIZES[-1]), _HUGE))):
+        return f"torch.export.Dim('{name}', min={low})"
+    for factor in range(2, example + 1):
+        if example % factor == 0 and all(map(is_valid, (*range(factor, 64 * factor, factor), factor * _HUGE))):
+            return f"{factor} * torch.export.Dim('{name}_{factor}')"
+    high = next(size for size in count(example) if not is_valid(size + 1))
+    least = f"min={low}, " if low > 1 else ""
+    return f"torch.export.Dim('{name}', {least}max={high})" if high > low else ""
 
 
 def _breaking(
