@@ -79,7 +79,7 @@ struct MatricesInVectors : MatricesToDecompose<T> {
   // `part` has space for pairs^2 numbers. Returns false if an eigenvalue does not converge.
   bool RotateShortVectors(const blocked::Products& products, const Context* context, const Parts& parts,
                           double* part) const {
-    constexpr double kShort = 0x1p-12, kMinLongest = 0x1p-600;  // of squares
+    constexpr double kMinLongest = 0x1p-600;  // of squares
     const int64_t pairs = this->shorter, length = this->longer;
     for (int64_t count = pairs; count > 1;) {
       double* const squares = parts.lengths;
@@ -87,8 +87,13 @@ struct MatricesInVectors : MatricesToDecompose<T> {
         squares[k] = VectorOps::Dot(parts.rotated + k * length, parts.rotated + k * length, length);
       }
       const double longest = *std::max_element(squares, squares + count);
-      int64_t next = count;
-      while (next > 0 && !(squares[next - 1] < kShort * longest)) --next;
+      // Long steps for vectors of many lengths; among others, a few short ones take few operations.
+      int64_t next = 0;
+      for (const double ratio : {0x1p-24, 0x1p-12}) {
+        if (next > 0) break;
+        next = count;
+        while (next > 0 && !(squares[next - 1] < ratio * longest)) --next;
+      }
       if (next == count || next == 0 || longest < kMinLongest) break;
       count = next;
       MakeOrthogonalToLonger(products, parts, count);
