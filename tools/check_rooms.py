@@ -44,8 +44,9 @@ PACKAGE = ROOT / "python" / "polyop"
 # packages.
 PYTHON_LAYERS = (
     {"_extents", "_isolation", "_progress", "_system", "errors"},
-    {"_libraries"},
-    {"__init__", "_calls", "_functions"},
+    {"_composites", "_libraries", "_signatures"},
+    {"_functions"},
+    {"__init__", "_calls"},
     {"jax", "numpy", "tvm_ffi"},
     {"packages"},
     {"_aten", "formulas"},

@@ -83,7 +83,7 @@ def recognize(recognizer: ort.InferenceSession, photo: np.ndarray, boxes: np.nda
     for crop, box, width in zip(crops, boxes, widths, strict=True):
         roi = np.array([[0, *box]], np.float32)
         crop[..., :width] = polyop.numpy.roi_align_rotated(
-            image, roi, output_height=LINE_HEIGHT, output_width=width, spatial_scale=1, aligned=True, clockwise=True
+            image, roi, (LINE_HEIGHT, width), aligned=True, clockwise=True
         )[0]
     (scores,) = recognizer.run(None, {"x": crops})
     found = []

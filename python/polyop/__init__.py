@@ -21,12 +21,12 @@ from __future__ import annotations
 from polyop import _isolation  # noqa: F401  (before modules are imported from the current folder)
 
 # isort: split
+import ctypes
 import os
 import sys
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 from polyop import _libraries
@@ -46,6 +46,13 @@ _FROM_MODULES = {
     "attach": "attaching", "AttachError": "attaching", "optimize": "optimizing", "OptimizeError": "optimizing",
     "session": "_session", "accelerate": "accelerating",
     "translations": "_torch.translations", "export": "exporting", "ExportError": "exporting", "Exported": "exporting",
+    **dict.fromkeys(
+        ("CARAFEPack", "CornerPool", "DeformConv2d", "DeformConv2dPack", "ModulatedDeformConv2d",
+         "ModulatedDeformConv2dPack", "MultiScaleDeformableAttention", "PSAMask", "RoIAlign", "RoIAlignRotated",
+         "RoIAwarePool3d", "RoIPointPool3d"),
+        "modules",
+    ),
+    "node_domain": "functional",
 }  # fmt: skip
 """The modules of names that are imported on first use."""
 
@@ -82,30 +89,26 @@ def _first_use(name: str) -> Any:
         return import_module(f"polyop.{name}")
     if name in _FROM_MODULES:
         return getattr(import_module(f"polyop.{_FROM_MODULES[name]}"), name)
-    for part in ("functional", "modules"):
-        if not name.startswith("_") and name in _public_names(part):
-            return getattr(import_module(f"polyop.{part}"), name)
-    raise AttributeError(f"module 'polyop' has no attribute '{name}'", name=name, obj=sys.modules[__name__])
+    if not name.startswith("_") and name in _function_names():
+        return getattr(import_module("polyop.functional"), name)
+    missing = "" if _function_names() else " as long as its libraries are missing: in a checkout run `make build`"
+    message = f"module 'polyop' has no attribute '{name}'{missing}"
+    raise AttributeError(message, name=name, obj=sys.modules[__name__])
 
 
 def __dir__() -> list[str]:
     """Returns all names, so that interpreters complete and suggest also those that are imported on first use."""
-    lazy = {*_MODULES, *_FROM_MODULES, *_public_names("functional"), *_public_names("modules")}
-    return sorted({*globals(), *lazy})
+    return sorted({*globals(), *_MODULES, *_FROM_MODULES, *_function_names()})
 
 
 @cache
-def _public_names(module: str) -> frozenset[str]:
-    """Returns `__all__` of a module without importing it: other names are unknown also where PyTorch is missing."""
-    import ast  # here, because most programs do not need it
-
-    tree = ast.parse(Path(__file__).with_name(f"{module}.py").read_text(encoding="utf-8"))
-    values = (
-        statement.value
-        for statement in tree.body
-        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__all__"
-    )
-    return frozenset(ast.literal_eval(next(values)))
+def _function_names() -> frozenset[str]:
+    """Returns the names of the operators' functions, which are known also where PyTorch is missing; none without a
+    library."""
+    library = _libraries.find_library(_libraries.library_file("polyop", "onnxruntime"))
+    if not library.is_file():
+        return frozenset()
+    return import_module("polyop._functions").names(_libraries.read_catalogue(ctypes.CDLL(str(library))))
 
 
 if _libraries.find_library(_libraries.library_file("polyop", "torch")).is_file():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import operator
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor, wait
@@ -12,13 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from polyop._functions import is_text, numbers_of
 from polyop._libraries import get_onnxruntime_op_path, read_catalogue
 
 TYPES = ("float32", "float16", "bfloat16", "float64", "int8", "uint8", "int16", "int32", "int64", "bool")
 _NUMBERS = {np.dtype(name): number for number, name in enumerate(TYPES) if name != "bfloat16"}
 SHORT_TYPES = ("f32", "f16", "bf16", "f64", "i8", "u8", "i16", "i32", "i64", "bool")
 INT, FLOAT, INTS, FLOATS, TEXT = range(5)
-KINDS = {"int": INT, "float": FLOAT, "ints": INTS, "floats": FLOATS, "string": TEXT}
+KIND_NAMES = ("int", "float", "ints", "floats", "string")
+KINDS = {name: number for number, name in enumerate(KIND_NAMES)}
 _DEVICES = {2: "cuda", 3: "cuda_host", 4: "opencl", 7: "vulkan", 8: "metal", 10: "rocm", 13: "cuda_managed"}
 
 ALLOCATE = ctypes.CFUNCTYPE(
@@ -217,27 +218,12 @@ def tensor_of(array: np.ndarray | None, name: str = "") -> Tensor:
 
 
 def attribute_of(name: str, kind: int, value: Any) -> Attribute:
-    """Returns the attribute, which owns its values. A text is passed as such for every kind: it may name a choice.
-
-    Raises ValueError if the value is not of the kind.
-    """
-    try:
-        if isinstance(value, str):
-            kept: Any = ctypes.create_string_buffer(value.encode())
-            kind = TEXT
-        elif kind in (FLOAT, FLOATS):
-            values = [float(v) for v in (value if kind == FLOATS else [value])]
-            kept = (ctypes.c_double * len(values))(*values)
-        elif kind in (INT, INTS):
-            integers = [operator.index(v) for v in (value if kind == INTS else [value])]
-            if any(not -(2**63) <= v < 2**63 for v in integers):
-                raise TypeError
-            kept = (ctypes.c_int64 * len(integers))(*integers)
-        else:
-            raise TypeError
-    except (OverflowError, TypeError, ValueError):
-        expected = ("an integer of 64 bits", "a number", "integers of 64 bits", "numbers", "a text")[kind]
-        raise ValueError(f"attribute '{name}': expected {expected}, got {value!r}") from None
+    """Returns the attribute, which owns its values. Raises ValueError if the value is not of the kind."""
+    if kind == TEXT and isinstance(value, str):
+        kept: Any = ctypes.create_string_buffer(value.encode())
+    else:
+        numbers = numbers_of(name, KIND_NAMES[kind], value)
+        kept = ((ctypes.c_double if kind in (FLOAT, FLOATS) else ctypes.c_int64) * len(numbers))(*numbers)
     attribute = Attribute(name.encode(), kind, len(kept), ctypes.addressof(kept))
     attribute.kept = kept
     return attribute
@@ -245,7 +231,7 @@ def attribute_of(name: str, kind: int, value: Any) -> Attribute:
 
 def _attributes(op: str, *values: Any) -> tuple[int, Any]:
     given = [
-        attribute_of(attribute["name"], KINDS[attribute["type"]], value)
+        attribute_of(attribute["name"], TEXT if is_text(attribute, value) else KINDS[attribute["type"]], value)
         for attribute, value in zip(operators()[op]["attributes"], values, strict=True)
         if attribute["required"] or value is not None
     ]
@@ -257,9 +243,9 @@ def _attributes(op: str, *values: Any) -> tuple[int, Any]:
 _cached_attributes = lru_cache(maxsize=1024, typed=True)(_attributes)
 
 
-def call(op: str, inputs: Sequence[Any], attributes: Sequence[Any], out: Any = None) -> Any:
+def call(op: str, inputs: Sequence[Any], attributes: Sequence[Any], outputs: int | None = None, out: Any = None) -> Any:
     """Calls an operator with all of its inputs and attributes, in the definition's order, and returns its output, or a
-    tuple of outputs. An attribute that is None has its default.
+    tuple of outputs: the first `outputs`, or all. An attribute that is None has its default.
 
     `out` is an array, or a sequence of arrays and None, that receives the outputs. Raises ValueError with polyop's
     message.
@@ -282,9 +268,12 @@ def call(op: str, inputs: Sequence[Any], attributes: Sequence[Any], out: Any = N
         except TypeError:  # a list is not hashable
             passed = _attributes(op, *attributes)
         _state.out = () if out is None else (out,) if isinstance(out, np.ndarray) else tuple(out)
-        expected = len(record["outputs"])
-        if out is not None and len(_state.out) != expected:
-            raise ValueError(f"out: expected {expected} arrays, got {len(_state.out)}")
+        count = len(record["outputs"])
+        expected = count if outputs is None else outputs
+        if out is not None:
+            if len(_state.out) != expected:
+                raise ValueError(f"out: expected {expected} arrays, got {len(_state.out)}")
+            _state.out = (*_state.out, *[None] * (count - expected))
         _state.inputs = [array for array in arrays if array is not None]
         error = library().polyop_call(
             op.encode(),
@@ -300,7 +289,7 @@ def call(op: str, inputs: Sequence[Any], attributes: Sequence[Any], out: Any = N
     else:
         if error is not None:
             raise ValueError(error.decode())
-        outputs = tuple(_state.found[output] for output in sorted(_state.found))
-        return outputs[0] if len(outputs) == 1 else outputs
+        results = tuple(_state.found[output] for output in sorted(_state.found))[:outputs]
+        return results[0] if len(results) == 1 else results
     finally:
         _state.clear()

@@ -1,9 +1,9 @@
 """The operators as functions of JAX arrays, on the CPU and on GPUs.
 
     import polyop.jax
-    pooled = polyop.jax.roi_align(features, rois, output_height=7, output_width=7)
+    pooled = polyop.jax.roi_align(features, rois, 7, spatial_scale=0.25)
 
-The names and arguments are those of the operators' definitions: docs/operators, torch.ops.polyop. The functions can be
+The functions and their parameters are those of every framework: polyop.functional, polyop.numpy. They can be
 transformed by jax.jit, jax.vmap and jax.eval_shape, and differentiated in reverse mode where the operator has gradient
 kernels.
 
@@ -30,7 +30,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from polyop._calls import SHORT_TYPES, TYPES, array_of, library
-from polyop._functions import define
+from polyop._composites import Arrays as _Arrays
+from polyop._functions import define_all, is_text, numbers_of
 from polyop._libraries import library_file, read_catalogue, require_library
 
 Arrays = Sequence[Any]  # of jax.Array, np.ndarray; None for an input that is left out
@@ -43,7 +44,7 @@ _GRADIENTS = {record["gradient_of"]: record for record in _ALL.values() if recor
 _OPERATORS = {name: record for name, record in _ALL.items() if not record.get("gradient_of")}
 
 
-def _call(op: str, inputs: Sequence[Any], values: Sequence[Any]) -> Any:
+def _call(op: str, inputs: Sequence[Any], values: Sequence[Any], outputs: int | None = None) -> Any:
     record = _OPERATORS[op]
     try:
         arrays: list[Any] = []
@@ -61,6 +62,8 @@ def _call(op: str, inputs: Sequence[Any], values: Sequence[Any]) -> Any:
     except ValueError as error:
         raise ValueError(f"polyop::{op}: {error}") from None
     results = _differentiable(record, arrays, attributes)
+    if outputs is not None:  # a count that follows them stays
+        results = (*results[:outputs], *results[len(record["outputs"]) :])
     return results[0] if len(results) == 1 else results
 
 
@@ -85,31 +88,18 @@ def _array(value: Any, given: dict[str, Any]) -> Any:
 def _attribute(attribute: dict[str, Any], value: Any) -> Any:
     """Returns the value in 64 bits, as the library reads it."""
     name, kind, choices = attribute["name"], attribute["type"], attribute["choices"]
-    if isinstance(value, str) and (choices or kind == "string"):
+    if is_text(attribute, value):
         return value
     if isinstance(value, jax.core.Tracer):
         raise ValueError(
             f"attribute '{name}': expected a number, got a traced array; name it in jax.jit's static_argnames"
         )
-    try:
-        array = np.asarray(value)
-        if kind == "string" or (np.ndim(array) == 1) != kind.endswith("s") or array.dtype.kind not in "biuf":
-            raise TypeError
-        if (
-            kind.startswith("int")
-            and array.size
-            and (array.dtype.kind == "f" or (array > np.iinfo(np.int64).max).any())
-        ):
-            raise TypeError
-    except (TypeError, ValueError):
-        expected = {"int": "an integer", "ints": "integers", "float": "a number", "floats": "numbers"}
-        raise ValueError(f"attribute '{name}': expected {expected.get(kind, 'a text')}, got {value!r}") from None
+    array = np.array(numbers_of(name, kind, value), np.int64 if kind.startswith("int") else np.float64)
     if choices:  # by its number
-        if array not in range(len(choices)):
+        if array[0] not in range(len(choices)):
             raise ValueError(f"attribute '{name}': expected one of {', '.join(choices)}, got {value}")
-        return choices[array]
-    array = array.astype(np.int64 if kind.startswith("int") else np.float64)
-    return array if array.ndim else array[()]
+        return choices[array[0]]
+    return array if kind.endswith("s") else array[0]
 
 
 # ---- types and shapes ------------------------------------------------------------------------------
@@ -407,5 +397,22 @@ _handler = ctypes.CDLL(require_library(library_file("polyop", "jax"), "JAX"))  #
 jax.ffi.register_ffi_target("polyop", jax.ffi.pycapsule(_handler.polyop_jax), platform="cpu")
 jax.ffi.register_ffi_target("polyop", jax.ffi.pycapsule(_handler.polyop_jax_cuda), platform="CUDA")
 
-__all__ = list(_OPERATORS)
-globals().update({name: define(record, _call, __name__) for name, record in _OPERATORS.items()})
+
+class _JaxArrays(_Arrays):
+    def of(self, value: Any, name: str, op: str) -> Any:
+        given = {**_OPERATORS[op]["inputs"][0], "name": name}
+        try:
+            return jnp.asarray(_array(value, given))
+        except ValueError as error:
+            raise ValueError(f"polyop::{op}: {error}") from None
+
+    def concatenate(self, arrays: Sequence[Any], axis: int) -> Any:
+        return jnp.concatenate(arrays, axis)
+
+    def integers(self, values: list[int], like: Any) -> Any:
+        return jnp.array(values)
+
+
+_functions = define_all(_OPERATORS, _call, _JaxArrays(), __name__)
+__all__ = list(_functions)
+globals().update(_functions)

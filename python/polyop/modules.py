@@ -166,6 +166,10 @@ class RoIAwarePool3d(_Pooling):
         return functional.roiaware_pool3d(rois, pts, pts_feature, self.out_size, self.max_pts_per_voxel, self.mode)
 
 
+def _pair(value: int | Sequence[int]) -> list[int]:
+    return [value, value] if isinstance(value, int) else list(value)
+
+
 class _DeformConv(nn.Module):
     """The parameters of both versions of deformable convolution."""
 
@@ -188,8 +192,7 @@ class _DeformConv(nn.Module):
         self.in_channels, self.out_channels, self.groups, self.deform_groups = (
             in_channels, out_channels, groups, deform_groups,
         )  # fmt: skip
-        pair = functional._pair
-        self.kernel_size, self.stride, self.padding, self.dilation = map(pair, (kernel_size, stride, padding, dilation))
+        self.kernel_size, self.stride, self.padding, self.dilation = map(_pair, (kernel_size, stride, padding, dilation))
         self.weight = nn.Parameter(torch.empty(out_channels, in_channels // groups, *self.kernel_size))
         self.bias = nn.Parameter(torch.zeros(out_channels)) if bias else None
         self.reset_parameters()

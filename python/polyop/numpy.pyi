@@ -1,3 +1,4 @@
+# fmt: off
 # Written by `make docs` from the operators' definitions.
 from collections.abc import Sequence
 from concurrent.futures import Executor
@@ -6,1235 +7,274 @@ from typing import Any
 import numpy as np
 
 Array = Any  # an array, an object with __dlpack__ or the buffer protocol, or lists of numbers
+Result = np.ndarray
 Out = np.ndarray | Sequence[np.ndarray | None] | None
 
 def set_num_threads(count: int, pool: Executor | None = None) -> None: ...
-def active_rotated_filter(
-    input: Array,
-    indices: Array,
-    *,
-    out: Out = None,
-) -> np.ndarray: ...
-def argsort(
-    x: Array,
-    *,
-    descending: int = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def assign_score_withk(
-    scores: Array,
-    point_features: Array,
-    center_features: Array,
-    knn_idx: Array,
-    *,
-    out: Out = None,
-) -> np.ndarray: ...
-def ball_query(
-    xyz: Array,
-    center_xyz: Array,
-    *,
-    min_radius: float = ...,
-    max_radius: float,
-    sample_num: int,
-    out: Out = None,
-) -> np.ndarray: ...
-def batched_nms(
-    boxes: Array,
-    scores: Array,
-    *,
-    background_label_id: int = ...,
-    num_classes: int = ...,
-    topk: int = ...,
-    keep_topk: int,
-    score_threshold: float = ...,
-    iou_threshold: float = ...,
-    is_normalized: int = ...,
-    clip_boxes: int = ...,
-    return_index: int = ...,
-    out: Out = None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
-def batched_rotated_nms(
-    boxes: Array,
-    scores: Array,
-    *,
-    background_label_id: int = ...,
-    num_classes: int = ...,
-    topk: int = ...,
-    keep_topk: int,
-    score_threshold: float = ...,
-    iou_threshold: float = ...,
-    is_normalized: int = ...,
-    clip_boxes: int = ...,
-    out: Out = None,
-) -> tuple[np.ndarray, np.ndarray]: ...
-def bev_pool(
-    depth: Array,
-    feat: Array,
-    ranks_depth: Array,
-    ranks_feat: Array,
-    ranks_bev: Array,
-    interval_starts: Array,
-    interval_lengths: Array,
-    *,
-    out_height: int = ...,
-    out_width: int = ...,
-    output_z: int = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def bev_pool_volume(
-    depth: Array,
-    feat: Array,
-    ranks_depth: Array,
-    ranks_feat: Array,
-    ranks_bev: Array,
-    interval_starts: Array,
-    interval_lengths: Array,
-    *,
-    out_height: int = ...,
-    out_width: int = ...,
-    output_z: int,
-    out: Out = None,
-) -> np.ndarray: ...
-def bezier_align(
-    input: Array,
-    rois: Array,
-    *,
-    output_height: int = ...,
-    output_width: int = ...,
-    spatial_scale: float = ...,
-    sampling_ratio: int = ...,
-    aligned: int = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def bicubic_interpolate(
-    input: Array,
-    *,
-    scale_factor: Sequence[float] = ...,
-    align_corners: int = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def border_align(
-    input: Array,
-    boxes: Array,
-    *,
-    pool_size: int,
-    out: Out = None,
-) -> np.ndarray: ...
-def box_iou_quadri(
-    boxes_a: Array,
-    boxes_b: Array,
-    *,
-    mode: str = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def box_iou_rotated(
-    boxes_a: Array,
-    boxes_b: Array,
-    *,
-    mode: str = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def boxes_iou3d(
-    boxes_a: Array,
-    boxes_b: Array,
-    *,
-    mode: int | str = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def carafe(
-    features: Array,
-    masks: Array,
-    *,
-    kernel_size: int,
-    group_size: int = ...,
-    scale_factor: float,
-    out: Out = None,
-) -> np.ndarray: ...
-def causal_conv1d(
-    x: Array,
-    weight: Array,
-    bias: Array = None,
-    initial_state: Array = None,
-    *,
-    activation: str = ...,
-    out: Out = None,
-) -> tuple[np.ndarray, np.ndarray]: ...
-def cdist(
-    a: Array,
-    b: Array,
-    *,
-    p: float = ...,
-    condensed: int = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def chamfer_distance(
-    xyz1: Array,
-    xyz2: Array,
-    *,
-    out: Out = None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]: ...
-def contour_expand(
-    kernel_mask: Array,
-    internal_kernel_label: Array,
-    *,
-    min_kernel_area: int,
-    out: Out = None,
-) -> np.ndarray: ...
-def convex_giou(
-    pointsets: Array,
-    polygons: Array,
-    *,
-    out: Out = None,
-) -> np.ndarray: ...
-def convex_iou(
-    pointsets: Array,
-    polygons: Array,
-    *,
-    out: Out = None,
-) -> np.ndarray: ...
-def corner_pool(
-    input: Array,
-    *,
-    mode: int | str = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def correlation(
-    input1: Array,
-    input2: Array,
-    *,
-    kernel_size: Sequence[int] = ...,
-    max_displacement: int = ...,
-    stride: Sequence[int] = ...,
-    padding: Sequence[int] = ...,
-    dilation: Sequence[int] = ...,
-    dilation_patch: Sequence[int] = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def correlation_lookup(
-    volume: Array,
-    coords: Array,
-    *,
-    radius: Sequence[int] = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def cubic_resize(
-    input: Array,
-    sizes: Array,
-    *,
-    coordinate_transformation_mode: str = ...,
-    cubic_coeff_a: float = ...,
-    exclude_outside: int = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def cummax(
-    input: Array,
-    *,
-    dim: int,
-    mode: str = ...,
-    out: Out = None,
-) -> tuple[np.ndarray, np.ndarray]: ...
-def cumulative(
-    input: Array,
-    *,
-    axis: int = ...,
-    mode: str = ...,
-    exclusive: int = ...,
-    reverse: int = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def custom_unique(
-    x: Array,
-    *,
-    out: Out = None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]: ...
-def dcn_v3(
-    input: Array,
-    offset: Array,
-    mask: Array,
-    *,
-    kernel_h: int = ...,
-    kernel_w: int = ...,
-    stride_h: int = ...,
-    stride_w: int = ...,
-    pad_h: int = ...,
-    pad_w: int = ...,
-    dilation_h: int = ...,
-    dilation_w: int = ...,
-    group: int,
-    group_channels: int,
-    offset_scale: float = ...,
-    remove_center: int = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def dcn_v4(
-    input: Array,
-    offset_mask: Array,
-    *,
-    kernel_h: int = ...,
-    kernel_w: int = ...,
-    stride_h: int = ...,
-    stride_w: int = ...,
-    pad_h: int = ...,
-    pad_w: int = ...,
-    dilation_h: int = ...,
-    dilation_w: int = ...,
-    group: int,
-    group_channels: int,
-    offset_scale: float = ...,
-    remove_center: int = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def decode_bbox3d(
-    cls: Array,
-    box: Array,
-    dir: Array,
-    *,
-    point_cloud_range: Sequence[float],
-    anchors: Sequence[float],
-    anchor_bottom_height: Sequence[float],
-    dir_offset: float,
-    dir_limit_offset: float,
-    num_dir_bins: int,
-    score_thresh: float,
-    out: Out = None,
-) -> tuple[np.ndarray, np.ndarray]: ...
-def deform_conv2d(
-    input: Array,
-    offset: Array,
-    weight: Array,
-    *,
-    stride: Sequence[int] = ...,
-    padding: Sequence[int] = ...,
-    dilation: Sequence[int] = ...,
-    groups: int = ...,
-    deform_groups: int = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def deform_roi_pool(
-    input: Array,
-    rois: Array,
-    offset: Array = None,
-    *,
-    pooled_height: int = ...,
-    pooled_width: int = ...,
-    spatial_scale: float = ...,
-    sampling_ratio: float = ...,
-    gamma: float = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def dft(
-    signal: Array,
-    *,
-    dimensions: int = ...,
-    inverse: int = ...,
-    onesided: int = ...,
-    odd: int = ...,
-    norm: str = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def diff_iou_rotated(
-    boxes_a: Array,
-    boxes_b: Array,
-    *,
-    dimensions: int = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def diff_iou_rotated_sort_vertices(
-    vertices: Array,
-    mask: Array,
-    num_valid: Array,
-    *,
-    out: Out = None,
-) -> np.ndarray: ...
-def dynamic_resize(
-    input: Array,
-    scales: Array,
-    *,
-    out: Out = None,
-) -> np.ndarray: ...
-def dynamic_scatter(
-    feats: Array,
-    coors: Array,
-    *,
-    reduce_type: str = ...,
-    out: Out = None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]: ...
-def dynamic_voxelize(
-    points: Array,
-    *,
-    voxel_size: Sequence[float],
-    point_cloud_range: Sequence[float],
-    out: Out = None,
-) -> np.ndarray: ...
-def efficient_nms(
-    boxes: Array,
-    scores: Array,
-    anchors: Array = None,
-    *,
-    score_threshold: float,
-    iou_threshold: float,
-    background_class: int,
-    max_output_boxes: int,
-    score_activation: int,
-    box_coding: int | str,
-    class_agnostic: int = ...,
-    return_detection_indices: int = ...,
-    out: Out = None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]: ...
-def eig(
-    a: Array,
-    *,
-    vectors: int = ...,
-    check_errors: int = ...,
-    out: Out = None,
-) -> tuple[np.ndarray, np.ndarray]: ...
-def eigh(
-    a: Array,
-    *,
-    upper: int = ...,
-    vectors: int = ...,
-    check_errors: int = ...,
-    out: Out = None,
-) -> tuple[np.ndarray, np.ndarray]: ...
-def embedding_bag(
-    weight: Array,
-    indices: Array,
-    offsets: Array,
-    per_sample_weights: Array = None,
-    *,
-    mode: str = ...,
-    include_last_offset: int = ...,
-    padding_idx: int = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def find_indices(
-    x: Array,
-    *,
-    mode: str = ...,
-    dimensions: int = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def flash_deform_attn(
-    value: Array,
-    spatial_shapes: Array,
-    level_start_index: Array,
-    loc_attn: Array,
-    *,
-    points: int,
-    out: Out = None,
-) -> np.ndarray: ...
-def furthest_point_sampling(
-    xyz: Array,
-    *,
-    num_points: int,
-    out: Out = None,
-) -> np.ndarray: ...
-def furthest_point_sampling_with_dist(
-    dist: Array,
-    *,
-    num_points: int,
-    out: Out = None,
-) -> np.ndarray: ...
-def gather_points(
-    features: Array,
-    idx: Array,
-    *,
-    out: Out = None,
-) -> np.ndarray: ...
-def gather_topk(
-    data: Array,
-    indices: Array,
-    *,
-    out: Out = None,
-) -> np.ndarray: ...
-def gcd(
-    a: Array,
-    b: Array,
-    *,
-    out: Out = None,
-) -> np.ndarray: ...
-def get_indice_pairs(
-    indices: Array,
-    *,
-    batch_size: int,
-    spatial_shape: Sequence[int],
-    ksize: Sequence[int],
-    stride: Sequence[int] = ...,
-    padding: Sequence[int] = ...,
-    dilation: Sequence[int] = ...,
-    out_padding: Sequence[int] = ...,
-    subm: int = ...,
-    transpose: int = ...,
-    algo: int = ...,
-    out: Out = None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]: ...
-def get_indice_pairs_implicit_gemm(
-    indices: Array,
-    *,
-    batch_size: int,
-    spatial_shape: Sequence[int],
-    ksize: Sequence[int],
-    stride: Sequence[int] = ...,
-    padding: Sequence[int] = ...,
-    dilation: Sequence[int] = ...,
-    out_padding: Sequence[int] = ...,
-    subm: int = ...,
-    transpose: int = ...,
-    algo: int = ...,
-    is_train: int = ...,
-    do_sort: int = ...,
-    out: Out = None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]: ...
-def grid_ball_query(
-    xyz: Array,
-    query: Array,
-    *,
-    radius: float,
-    nsample: int,
-    out: Out = None,
-) -> tuple[np.ndarray, np.ndarray]: ...
-def grid_priors(
-    base: Array,
-    height: Array,
-    width: Array,
-    *,
-    stride_h: int = ...,
-    stride_w: int = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def grid_sampler(
-    input: Array,
-    grid: Array,
-    *,
-    interpolation_mode: int | str = ...,
-    padding_mode: int | str = ...,
-    align_corners: int = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def group_points(
-    features: Array,
-    idx: Array,
-    *,
-    out: Out = None,
-) -> np.ndarray: ...
-def hard_voxelize(
-    points: Array,
-    *,
-    voxel_size: Sequence[float],
-    point_cloud_range: Sequence[float],
-    max_num_points: int = ...,
-    max_voxels: int = ...,
-    deterministic: int = ...,
-    return_voxel_num: int = ...,
-    out: Out = None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]: ...
-def implicit_gemm(
-    features: Array,
-    filters: Array,
-    pair_fwd: Array,
-    pair_mask: Array,
-    mask_argsort: Array,
-    bias: Array = None,
-    *,
-    is_train: int = ...,
-    is_subm: int = ...,
-    fp32_accum: int = ...,
-    act_alpha: float = ...,
-    act_beta: float = ...,
-    output_scale: float = ...,
-    output_add_scale: float = ...,
-    act_type: int | str = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def indice_conv(
-    features: Array,
-    filters: Array,
-    indice_pairs: Array,
-    indice_num_per_loc: Array,
-    num_act_out: Array,
-    *,
-    is_subm: int = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def instance_norm(
-    input: Array,
-    scale: Array,
-    B: Array,
-    *,
-    epsilon: float = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def inverse(
-    input: Array,
-    *,
-    check_errors: int = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def knn(
-    xyz: Array,
-    center: Array = None,
-    *,
-    k: int,
-    transposed: int = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def knn_query(
-    nsample: Array,
-    xyz: Array,
-    offset: Array,
-    new_xyz: Array = None,
-    new_offset: Array = None,
-    *,
-    out: Out = None,
-) -> tuple[np.ndarray, np.ndarray]: ...
-def masked_conv2d(
-    features: Array,
-    mask: Array,
-    weight: Array,
-    bias: Array = None,
-    *,
-    stride: Sequence[int] = ...,
-    padding: Sequence[int] = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def matrix_factors(
-    a: Array,
-    *,
-    method: str = ...,
-    check_errors: int = ...,
-    out: Out = None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]: ...
-def matrix_solve(
-    a: Array,
-    b: Array,
-    pivots: Array = None,
-    *,
-    method: str = ...,
-    transpose: int = ...,
-    unit: int = ...,
-    raises: str = ...,
-    out: Out = None,
-) -> tuple[np.ndarray, np.ndarray]: ...
-def min_area_polygons(
-    pointsets: Array,
-    *,
-    out: Out = None,
-) -> np.ndarray: ...
-def modulated_deform_conv2d(
-    input: Array,
-    offset: Array,
-    mask: Array,
-    weight: Array,
-    bias: Array = None,
-    *,
-    stride: Sequence[int] = ...,
-    padding: Sequence[int] = ...,
-    dilation: Sequence[int] = ...,
-    groups: int = ...,
-    deform_groups: int = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def ms_deform_attn(
-    value: Array,
-    spatial_shapes: Array,
-    level_start_index: Array,
-    sampling_locations: Array,
-    attention_weights: Array,
-    *,
-    out: Out = None,
-) -> np.ndarray: ...
-def ms_deform_attn_by_head(
-    value: Array,
-    spatial_shapes: Array,
-    level_start_index: Array,
-    sampling_locations: Array,
-    attention_weights: Array,
-    *,
-    out: Out = None,
-) -> np.ndarray: ...
-def ms_deform_attn_of_offsets(
-    value: Array,
-    spatial_shapes: Array,
-    reference_points: Array,
-    sampling_offsets: Array,
-    attention_weights: Array,
-    *,
-    out: Out = None,
-) -> np.ndarray: ...
-def multi_level_roi_align(
-    rois: Array,
-    feats: Sequence[Array],
-    *,
-    output_height: int = ...,
-    output_width: int = ...,
-    sampling_ratio: int = ...,
-    pool_mode: int | str = ...,
-    aligned: int = ...,
-    featmap_strides: Sequence[float],
-    roi_scale_factor: float = ...,
-    finest_scale: int = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def multi_level_rotated_roi_align(
-    rois: Array,
-    feats: Sequence[Array],
-    *,
-    output_height: int = ...,
-    output_width: int = ...,
-    sampling_ratio: int = ...,
-    clockwise: int = ...,
-    aligned: int = ...,
-    featmap_strides: Sequence[float],
-    roi_scale_factor: float = ...,
-    finest_scale: int = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def my_add(
-    a: Array,
-    b: Array,
-    *,
-    out: Out = None,
-) -> np.ndarray: ...
-def neighborhood_attention(
-    query: Array,
-    key: Array,
-    value: Array,
-    *,
-    kernel_size: Sequence[int],
-    dilation: Sequence[int] = ...,
-    is_causal: Sequence[int] = ...,
-    scale: float = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def nms(
-    boxes: Array,
-    scores: Array,
-    *,
-    iou_threshold: float = ...,
-    offset: int = ...,
-    score_threshold: float = ...,
-    max_output_boxes_per_class: int = ...,
-    center_point_box: int = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def nms3d(
-    boxes: Array,
-    scores: Array,
-    *,
-    iou_threshold: float = ...,
-    normal: int = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def nms_match(
-    boxes: Array,
-    scores: Array,
-    iou_threshold: Array,
-    score_threshold: Array,
-    *,
-    out: Out = None,
-) -> np.ndarray: ...
-def nms_quadri(
-    boxes: Array,
-    scores: Array,
-    *,
-    iou_threshold: float = ...,
-    score_threshold: float = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def nms_rotated(
-    boxes: Array,
-    scores: Array,
-    *,
-    iou_threshold: float = ...,
-    score_threshold: float = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def onnx_deform_conv(
-    X: Array,
-    W: Array,
-    offset: Array,
-    B: Array = None,
-    mask: Array = None,
-    *,
-    dilations: Sequence[int] = ...,
-    group: int = ...,
-    kernel_shape: Sequence[int] = ...,
-    offset_group: int = ...,
-    pads: Sequence[int] = ...,
-    strides: Sequence[int] = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def onnx_nms(
-    boxes: Array,
-    scores: Array,
-    max_output_boxes_per_class: Array = None,
-    iou_threshold: Array = None,
-    score_threshold: Array = None,
-    *,
-    center_point_box: int = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def onnx_roi_align(
-    X: Array,
-    rois: Array,
-    batch_indices: Array,
-    *,
-    coordinate_transformation_mode: str = ...,
-    mode: str = ...,
-    output_height: int = ...,
-    output_width: int = ...,
-    sampling_ratio: int = ...,
-    spatial_scale: float = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def openvino_deform_conv2d(
-    input: Array,
-    offset: Array,
-    weight: Array,
-    *,
-    strides: Sequence[int] = ...,
-    pads: Sequence[int] = ...,
-    dilations: Sequence[int] = ...,
-    group: int = ...,
-    deformable_groups: int = ...,
-    auto_pad: str = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def openvino_roi_features(
-    rois: Array,
-    feats: Sequence[Array],
-    *,
-    output_size: int = ...,
-    sampling_ratio: int = ...,
-    pyramid_scales: Sequence[int],
-    aligned: int = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def order_statistic(
-    x: Array,
-    *,
-    statistic: str = ...,
-    k: int = ...,
-    out: Out = None,
-) -> tuple[np.ndarray, np.ndarray]: ...
-def pillar_scatter(
-    features: Array,
-    coords: Array,
-    num: Array = None,
-    *,
-    dense_shape: Sequence[int],
-    batch_size: int = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def pixel_group(
-    score: Array,
-    mask: Array,
-    embedding: Array,
-    kernel_label: Array,
-    kernel_contour: Array,
-    *,
-    kernel_region_num: int,
-    distance_threshold: float,
-    out: Out = None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
-def planar_grid_sampler(
-    input: Array,
-    grid: Array,
-    *,
-    interpolation_mode: int | str = ...,
-    padding_mode: int | str = ...,
-    align_corners: int = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def points_in_boxes_all(
-    points: Array,
-    boxes: Array,
-    *,
-    out: Out = None,
-) -> np.ndarray: ...
-def points_in_boxes_part(
-    points: Array,
-    boxes: Array,
-    *,
-    out: Out = None,
-) -> np.ndarray: ...
-def points_in_polygons(
-    points: Array,
-    polygons: Array,
-    *,
-    out: Out = None,
-) -> np.ndarray: ...
-def prroi_pool(
-    features: Array,
-    rois: Array,
-    *,
-    pooled_height: int = ...,
-    pooled_width: int = ...,
-    spatial_scale: float = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def psa_mask(
-    input: Array,
-    *,
-    psa_type: int | str = ...,
-    mask_size: Sequence[int],
-    out: Out = None,
-) -> np.ndarray: ...
-def qkv_attention(
-    query: Array,
-    key: Array,
-    value: Array,
-    *,
-    out: Out = None,
-) -> np.ndarray: ...
-def qr(
-    a: Array,
-    *,
-    complete: int = ...,
-    out: Out = None,
-) -> tuple[np.ndarray, np.ndarray]: ...
-def quantized_cubic_resize(
-    input: Array,
-    sizes: Array,
-    *,
-    coordinate_transformation_mode: str = ...,
-    cubic_coeff_a: float = ...,
-    exclude_outside: int = ...,
-    input_scale: float = ...,
-    input_zero_point: int = ...,
-    output_scale: float = ...,
-    output_zero_point: int = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def quantized_deform_conv(
-    X: Array,
-    W: Array,
-    W_scale: Array,
-    offset: Array,
-    B: Array = None,
-    mask: Array = None,
-    *,
-    dilations: Sequence[int] = ...,
-    group: int = ...,
-    kernel_shape: Sequence[int] = ...,
-    offset_group: int = ...,
-    pads: Sequence[int] = ...,
-    strides: Sequence[int] = ...,
-    input_scale: float = ...,
-    input_zero_point: int = ...,
-    output_scale: float = ...,
-    output_zero_point: int = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def quantized_grid_sampler(
-    input: Array,
-    grid: Array,
-    *,
-    interpolation_mode: int | str = ...,
-    padding_mode: int | str = ...,
-    align_corners: int = ...,
-    input_scale: float = ...,
-    input_zero_point: int = ...,
-    output_scale: float = ...,
-    output_zero_point: int = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def quantized_ms_deform_attn(
-    value: Array,
-    spatial_shapes: Array,
-    level_start_index: Array,
-    sampling_locations: Array,
-    attention_weights: Array,
-    *,
-    input_scale: float = ...,
-    input_zero_point: int = ...,
-    output_scale: float = ...,
-    output_zero_point: int = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def quantized_roi_align(
-    X: Array,
-    rois: Array,
-    batch_indices: Array,
-    *,
-    coordinate_transformation_mode: str = ...,
-    mode: str = ...,
-    output_height: int = ...,
-    output_width: int = ...,
-    sampling_ratio: int = ...,
-    spatial_scale: float = ...,
-    input_scale: float = ...,
-    input_zero_point: int = ...,
-    output_scale: float = ...,
-    output_zero_point: int = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def quick_cumsum(
-    x: Array,
-    geom_feats: Array,
-    interval_lengths: Array,
-    interval_starts: Array,
-    *,
-    batch_size: int,
-    dimension: int,
-    height: int,
-    width: int,
-    out: Out = None,
-) -> np.ndarray: ...
-def random_distribution(
-    seed: Array,
-    a: Array,
-    b: Array = None,
-    *,
-    distribution: str = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def repeat_indices(
-    repeats: Array,
-    total: Array,
-    *,
-    out: Out = None,
-) -> np.ndarray: ...
-def riroi_align_rotated(
-    input: Array,
-    rois: Array,
-    *,
-    pooled_height: int = ...,
-    pooled_width: int = ...,
-    spatial_scale: float = ...,
-    num_samples: int = ...,
-    num_orientations: int = ...,
-    clockwise: int = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def roi_align(
-    input: Array,
-    rois: Array,
-    *,
-    output_height: int = ...,
-    output_width: int = ...,
-    spatial_scale: float = ...,
-    sampling_ratio: int = ...,
-    mode: str = ...,
-    aligned: int = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def roi_align_rotated(
-    input: Array,
-    rois: Array,
-    *,
-    output_height: int = ...,
-    output_width: int = ...,
-    spatial_scale: float = ...,
-    sampling_ratio: int = ...,
-    aligned: int = ...,
-    clockwise: int = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def roi_pool(
-    input: Array,
-    rois: Array,
-    *,
-    output_height: int = ...,
-    output_width: int = ...,
-    spatial_scale: float = ...,
-    rounded: int = ...,
-    out: Out = None,
-) -> tuple[np.ndarray, np.ndarray]: ...
-def roiaware_pool3d(
-    rois: Array,
-    points: Array,
-    features: Array,
-    *,
-    out_size: Sequence[int],
-    max_pts_per_voxel: int = ...,
-    mode: str = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def roipoint_pool3d(
-    points: Array,
-    features: Array,
-    boxes: Array,
-    *,
-    num_sampled_points: int = ...,
-    out: Out = None,
-) -> tuple[np.ndarray, np.ndarray]: ...
-def rotate(
-    img: Array,
-    angle: Array,
-    center: Array,
-    *,
-    interpolation: int | str = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def rotated_feature_align(
-    features: Array,
-    best_bboxes: Array,
-    *,
-    spatial_scale: float = ...,
-    points: int = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def scaled_dot_product_attention(
-    q: Array,
-    k: Array,
-    v: Array,
-    mask: Array = None,
-    *,
-    out: Out = None,
-) -> tuple[np.ndarray, np.ndarray]: ...
-def scatter_nd(
-    data: Array,
-    indices: Array,
-    updates: Array,
-    *,
-    out: Out = None,
-) -> np.ndarray: ...
-def scatter_reduce(
-    data: Array,
-    indices: Array,
-    updates: Array,
-    *,
-    axis: int = ...,
-    reduction: str = ...,
-    include_self: int = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def search_sorted(
-    sorted_sequence: Array,
-    values: Array,
-    *,
-    right: int = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def segment_csr(
-    src: Array,
-    indptr: Array,
-    *,
-    reduce: str = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def select_and_pad(
-    feat: Array,
-    flags: Array,
-    invalid: Array,
-    *,
-    P: int,
-    out: Out = None,
-) -> np.ndarray: ...
-def selective_scan(
-    u: Array,
-    delta: Array,
-    A: Array,
-    B: Array,
-    C: Array,
-    D: Array = None,
-    z: Array = None,
-    delta_bias: Array = None,
-    initial_state: Array = None,
-    *,
-    delta_softplus: int = ...,
-    out: Out = None,
-) -> tuple[np.ndarray, np.ndarray]: ...
-def slogdet(
-    a: Array,
-    *,
-    out: Out = None,
-) -> tuple[np.ndarray, np.ndarray]: ...
-def soft_nms(
-    boxes: Array,
-    scores: Array,
-    *,
-    iou_threshold: float = ...,
-    sigma: float = ...,
-    min_score: float = ...,
-    method: int | str = ...,
-    offset: int = ...,
-    out: Out = None,
-) -> tuple[np.ndarray, np.ndarray]: ...
-def softmax(
-    x: Array,
-    *,
-    axis: int = ...,
-    log: int = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def special_binary(
-    a: Array,
-    b: Array,
-    *,
-    function: str = ...,
-    variant: int = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def special_unary(
-    x: Array,
-    *,
-    function: str = ...,
-    variant: int = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def stacked_ball_query(
-    xyz: Array,
-    xyz_batch_cnt: Array,
-    center_xyz: Array,
-    center_xyz_batch_cnt: Array,
-    *,
-    min_radius: float = ...,
-    max_radius: float,
-    sample_num: int,
-    out: Out = None,
-) -> np.ndarray: ...
-def svd(
-    a: Array,
-    *,
-    full_matrices: int = ...,
-    vectors: int = ...,
-    check_errors: int = ...,
-    out: Out = None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
-def tensorrt_roi_align(
-    X: Array,
-    rois: Array,
-    batch_indices: Array,
-    *,
-    coordinate_transformation_mode: int | str = ...,
-    mode: int | str = ...,
-    output_height: int = ...,
-    output_width: int = ...,
-    sampling_ratio: int = ...,
-    spatial_scale: float = ...,
-    out: Out = None,
-) -> np.ndarray: ...
-def three_interpolate(
-    features: Array,
-    idx: Array,
-    weight: Array,
-    *,
-    out: Out = None,
-) -> np.ndarray: ...
-def three_nn(
-    target: Array,
-    source: Array,
-    *,
-    out: Out = None,
-) -> tuple[np.ndarray, np.ndarray]: ...
-def voxel_generator(
-    points: Array,
-    num_points: Array,
-    *,
-    max_num_points_per_voxel: int,
-    max_voxels: int,
-    point_cloud_range: Sequence[float],
-    voxel_feature_num: int,
-    voxel_size: Sequence[float],
-    out: Out = None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
-def voxel_grid(
-    pos: Array,
-    size: Array,
-    start: Array = None,
-    end: Array = None,
-    *,
-    out: Out = None,
-) -> np.ndarray: ...
+
+def active_rotated_filter(input: Array, indices: Array, *, out: Out = None) -> Result: ...
+def argsort(x: Array, descending: bool = False, *, out: Out = None) -> Result: ...
+def assign_score_withk(scores: Array, point_features: Array, center_features: Array, knn_idx: Array,
+    aggregate: str = 'sum', *, out: Out = None) -> Result: ...
+def ball_query(min_radius: float, max_radius: float, sample_num: int, xyz: Array, center_xyz: Array,
+    xyz_batch_cnt: Array | None = None, center_xyz_batch_cnt: Array | None = None, *, out: Out = None) -> Result: ...
+def batched_nms(boxes: Array, scores: Array, keep_topk: int, background_label_id: int = -1, num_classes: int = -1,
+    topk: int = -1, score_threshold: float = 0.0, iou_threshold: float = 0.5, is_normalized: bool = True,
+    clip_boxes: bool = True, return_index: bool = False, *, out: Out = None) -> tuple[Result, Result, Result]: ...
+def batched_rotated_nms(boxes: Array, scores: Array, keep_topk: int, background_label_id: int = -1,
+    num_classes: int = -1, topk: int = -1, score_threshold: float = 0.0, iou_threshold: float = 0.5,
+    is_normalized: bool = True, clip_boxes: bool = True, *, out: Out = None) -> tuple[Result, Result]: ...
+def bev_pool(x: Array, geom_feats: Array, interval_lengths: Array, interval_starts: Array, b: int, d: int, h: int,
+    w: int, *, out: Out = None) -> Result: ...
+def bev_pool_v2(depth: Array, feat: Array, ranks_depth: Array, ranks_feat: Array, ranks_bev: Array,
+    interval_starts: Array, interval_lengths: Array, out_height: int, out_width: int, output_z: int = 1, *,
+    out: Out = None) -> Result: ...
+def bev_pool_volume(depth: Array, feat: Array, ranks_depth: Array, ranks_feat: Array, ranks_bev: Array,
+    interval_starts: Array, interval_lengths: Array, output_z: int, out_height: int = 128, out_width: int = 128, *,
+    out: Out = None) -> Result: ...
+def bezier_align(input: Array, beziers: Array, output_size: int | Sequence[int], spatial_scale: float = 1.0,
+    sampling_ratio: int = 0, aligned: bool = True, *, out: Out = None) -> Result: ...
+def bicubic_interpolate(input: Array, scale_factor: float | Sequence[float] = 1.0, align_corners: bool = False, *,
+    out: Out = None) -> Result: ...
+def border_align(input: Array, boxes: Array, pool_size: int, *, out: Out = None) -> Result: ...
+def box_iou_quadri(boxes_a: Array, boxes_b: Array, mode: str = 'iou', aligned: bool = False) -> Result: ...
+def box_iou_rotated(boxes_a: Array, boxes_b: Array, mode: str = 'iou', aligned: bool = False,
+    clockwise: bool = True) -> Result: ...
+def boxes_iou3d(boxes_a: Array, boxes_b: Array, mode: str = 'iou_3d', *, out: Out = None) -> Result: ...
+def boxes_overlap_bev(boxes_a: Array, boxes_b: Array, *, out: Out = None) -> Result: ...
+def carafe(features: Array, masks: Array, kernel_size: int, group_size: int, scale_factor: float, *,
+    out: Out = None) -> Result: ...
+def causal_conv1d(x: Array, weight: Array, bias: Array | None = None, initial_state: Array | None = None,
+    activation: str = 'none', *, out: Out = None) -> tuple[Result, Result]: ...
+def cdist(a: Array, b: Array, p: float = 2.0, condensed: bool = False, *, out: Out = None) -> Result: ...
+def chamfer_distance(xyz1: Array, xyz2: Array, *, out: Out = None) -> tuple[Result, Result, Result, Result]: ...
+def contour_expand(kernel_mask: Array, internal_kernel_label: Array, min_kernel_area: int, *,
+    out: Out = None) -> Result: ...
+def convex_giou(pointsets: Array, polygons: Array) -> tuple[Result, Result]: ...
+def convex_iou(pointsets: Array, polygons: Array, *, out: Out = None) -> Result: ...
+def corner_pool(x: Array, mode: str, *, out: Out = None) -> Result: ...
+def correlation(input1: Array, input2: Array, kernel_size: int | Sequence[int] = 1, max_displacement: int = 1,
+    stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0, dilation: int | Sequence[int] = 1,
+    dilation_patch: int | Sequence[int] = 1, *, out: Out = None) -> Result: ...
+def correlation_lookup(volume: Array, coords: Array, radius: int | Sequence[int] = 4, *, out: Out = None) -> Result: ...
+def cubic_resize(input: Array, sizes: Array, coordinate_transformation_mode: str = 'half_pixel',
+    cubic_coeff_a: float = -0.75, exclude_outside: bool = False, *, out: Out = None) -> Result: ...
+def cummax(input: Array, dim: int, *, out: Out = None) -> tuple[Result, Result]: ...
+def cummin(input: Array, dim: int, *, out: Out = None) -> tuple[Result, Result]: ...
+def cumulative(input: Array, axis: int = -1, mode: str = 'sum', exclusive: bool = False, reverse: bool = False, *,
+    out: Out = None) -> Result: ...
+def custom_unique(x: Array, *, out: Out = None) -> tuple[Result, Result, Result, Result]: ...
+def dcn_v3(input: Array, offset: Array, mask: Array, kernel_size: int | Sequence[int], stride: int | Sequence[int],
+    padding: int | Sequence[int], dilation: int | Sequence[int], group: int, group_channels: int,
+    offset_scale: float = 1.0, remove_center: bool = False, *, out: Out = None) -> Result: ...
+def dcn_v4(input: Array, offset_mask: Array, kernel_size: int | Sequence[int], stride: int | Sequence[int],
+    padding: int | Sequence[int], dilation: int | Sequence[int], group: int, group_channels: int,
+    offset_scale: float = 1.0, remove_center: bool = False, *, out: Out = None) -> Result: ...
+def decode_bbox3d(cls: Array, box: Array, dir: Array, point_cloud_range: float | Sequence[float],
+    anchors: float | Sequence[float], anchor_bottom_height: float | Sequence[float], dir_offset: float,
+    dir_limit_offset: float, num_dir_bins: int, score_thresh: float, *, out: Out = None) -> tuple[Result, Result]: ...
+def deform_conv2d(input: Array, offset: Array, weight: Array, stride: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0, dilation: int | Sequence[int] = 1, groups: int = 1, deform_groups: int = 1, *,
+    out: Out = None) -> Result: ...
+def deform_roi_pool(input: Array, rois: Array, offset: Array | None, output_size: int | Sequence[int],
+    spatial_scale: float = 1.0, sampling_ratio: float = 0, gamma: float = 0.1, *, out: Out = None) -> Result: ...
+def dft(signal: Array, dimensions: int = 1, inverse: bool = False, onesided: bool = False, odd: bool = False,
+    norm: str = 'backward', *, out: Out = None) -> Result: ...
+def diff_iou_rotated(boxes_a: Array, boxes_b: Array, dimensions: int = 2, *, out: Out = None) -> Result: ...
+def diff_iou_rotated_2d(box1: Array, box2: Array, *, out: Out = None) -> Result: ...
+def diff_iou_rotated_3d(box3d1: Array, box3d2: Array, *, out: Out = None) -> Result: ...
+def diff_iou_rotated_sort_vertices(vertices: Array, mask: Array, num_valid: Array, *, out: Out = None) -> Result: ...
+def dynamic_resize(input: Array, scales: Array, *, out: Out = None) -> Result: ...
+def dynamic_scatter(feats: Array, coors: Array, reduce_type: str = 'max', *,
+    out: Out = None) -> tuple[Result, Result, Result, Result]: ...
+def dynamic_voxelize(points: Array, voxel_size: float | Sequence[float], point_cloud_range: float | Sequence[float], *,
+    out: Out = None) -> Result: ...
+def efficient_nms(boxes: Array, scores: Array, score_threshold: float, iou_threshold: float, background_class: int,
+    max_output_boxes: int, score_activation: bool, box_coding: str, anchors: Array | None = None,
+    class_agnostic: bool = False, return_detection_indices: bool = False, *,
+    out: Out = None) -> tuple[Result, Result, Result, Result, Result]: ...
+def eig(a: Array, vectors: bool = True, check_errors: bool = False, *, out: Out = None) -> tuple[Result, Result]: ...
+def eigh(a: Array, upper: bool = False, vectors: bool = True, check_errors: bool = False, *,
+    out: Out = None) -> tuple[Result, Result]: ...
+def embedding_bag(weight: Array, indices: Array, offsets: Array, per_sample_weights: Array | None = None,
+    mode: str = 'sum', include_last_offset: bool = False, padding_idx: int = -1, *, out: Out = None) -> Result: ...
+def find_indices(x: Array, mode: str = 'nonzero', dimensions: int = 1, *, out: Out = None) -> Result: ...
+def flash_deform_attn(value: Array, spatial_shapes: Array, level_start_index: Array, loc_attn: Array, points: int, *,
+    out: Out = None) -> Result: ...
+def furthest_point_sample(points_xyz: Array, num_points: int, *, out: Out = None) -> Result: ...
+def furthest_point_sample_with_dist(points_dist: Array, num_points: int, *, out: Out = None) -> Result: ...
+def furthest_point_sampling(xyz: Array, num_points: int, *, out: Out = None) -> Result: ...
+def furthest_point_sampling_with_dist(dist: Array, num_points: int, *, out: Out = None) -> Result: ...
+def gather_points(features: Array, indices: Array, *, out: Out = None) -> Result: ...
+def gather_topk(data: Array, indices: Array, *, out: Out = None) -> Result: ...
+def gcd(a: Array, b: Array, *, out: Out = None) -> Result: ...
+def get_indice_pairs(indices: Array, batch_size: int, spatial_shape: int | Sequence[int], ksize: int | Sequence[int],
+    stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0, dilation: int | Sequence[int] = 1,
+    out_padding: int | Sequence[int] = 0, subm: bool = False, transpose: bool = False, algo: int = 1, *,
+    out: Out = None) -> tuple[Result, Result, Result, Result]: ...
+def get_indice_pairs_implicit_gemm(indices: Array, batch_size: int, spatial_shape: int | Sequence[int],
+    ksize: int | Sequence[int], stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1, out_padding: int | Sequence[int] = 0, subm: bool = False,
+    transpose: bool = False, algo: int = 1, is_train: bool = False, do_sort: bool = True, *,
+    out: Out = None) -> tuple[Result, Result, Result, Result, Result]: ...
+def grid_ball_query(xyz: Array, query: Array, radius: float, nsample: int, *,
+    out: Out = None) -> tuple[Result, Result]: ...
+def grid_priors(base: Array, height: Array, width: Array, stride: int | Sequence[int] = 1, *,
+    out: Out = None) -> Result: ...
+def grid_sample(input: Array, grid: Array, mode: str = 'bilinear', padding_mode: str = 'zeros',
+    align_corners: bool = False, *, out: Out = None) -> Result: ...
+def grid_sampler(input: Array, grid: Array, interpolation_mode: str = 'bilinear', padding_mode: str = 'zeros',
+    align_corners: bool = False, *, out: Out = None) -> Result: ...
+def group_points(features: Array, idx: Array, *, out: Out = None) -> Result: ...
+def grouping_operation(features: Array, indices: Array, *, out: Out = None) -> Result: ...
+def hard_voxelize(points: Array, voxel_size: float | Sequence[float], point_cloud_range: float | Sequence[float],
+    max_num_points: int = 35, max_voxels: int = 20000, deterministic: bool = True, return_voxel_num: bool = False, *,
+    out: Out = None) -> tuple[Result, Result, Result, Result]: ...
+def implicit_gemm(features: Array, filters: Array, pair_fwd: Array, pair_mask: Array, mask_argsort: Array,
+    bias: Array | None = None, is_subm: bool = False, act_type: str = 'none', act_alpha: float = 0.0,
+    is_train: bool = False, fp32_accum: bool = True, act_beta: float = 0.0, output_scale: float = 1.0,
+    output_add_scale: float = 0.0, *, out: Out = None) -> Result: ...
+def indice_conv(features: Array, filters: Array, indice_pairs: Array, indice_num_per_loc: Array, num_act_out: Array,
+    is_subm: bool = False, *, out: Out = None) -> Result: ...
+def instance_norm(input: Array, scale: Array, B: Array, epsilon: float = 1e-05, *, out: Out = None) -> Result: ...
+def inverse(input: Array, check_errors: bool = False, *, out: Out = None) -> Result: ...
+def knn(k: int, xyz: Array, center_xyz: Array | None = None, transposed: bool = False, *,
+    out: Out = None) -> Result: ...
+def knn_query(nsample: Array, xyz: Array, offset: Array, new_xyz: Array | None = None, new_offset: Array | None = None,
+    *, out: Out = None) -> tuple[Result, Result]: ...
+def masked_conv2d(features: Array, mask: Array, weight: Array, bias: Array | None = None,
+    padding: int | Sequence[int] = 0, stride: int | Sequence[int] = 1, *, out: Out = None) -> Result: ...
+def matrix_factors(a: Array, method: str = 'lu', check_errors: bool = False, *,
+    out: Out = None) -> tuple[Result, Result, Result, Result]: ...
+def matrix_solve(a: Array, b: Array, pivots: Array | None = None, method: str = 'general', transpose: bool = False,
+    unit: bool = False, raises: str = 'nothing', *, out: Out = None) -> tuple[Result, Result]: ...
+def min_area_polygons(pointsets: Array, *, out: Out = None) -> Result: ...
+def modulated_deform_conv2d(input: Array, offset: Array, mask: Array, weight: Array, bias: Array | None = None,
+    stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0, dilation: int | Sequence[int] = 1,
+    groups: int = 1, deform_groups: int = 1, *, out: Out = None) -> Result: ...
+def ms_deform_attn(value: Array, value_spatial_shapes: Array, value_level_start_index: Array, sampling_locations: Array,
+    attention_weights: Array, *, out: Out = None) -> Result: ...
+def ms_deform_attn_by_head(value: Array, spatial_shapes: Array, level_start_index: Array, sampling_locations: Array,
+    attention_weights: Array, *, out: Out = None) -> Result: ...
+def ms_deform_attn_of_offsets(value: Array, value_spatial_shapes: Array, reference_points: Array,
+    sampling_offsets: Array, attention_weights: Array, *, out: Out = None) -> Result: ...
+def multi_level_roi_align(rois: Array, feats: Sequence[Array], output_size: int | Sequence[int],
+    featmap_strides: float | Sequence[float], sampling_ratio: int = 0, pool_mode: str = 'avg', aligned: bool = True,
+    roi_scale_factor: float = 0.0, finest_scale: int = 56, *, out: Out = None) -> Result: ...
+def multi_level_rotated_roi_align(rois: Array, feats: Sequence[Array], output_size: int | Sequence[int],
+    featmap_strides: float | Sequence[float], sampling_ratio: int = 0, clockwise: bool = False, aligned: bool = True,
+    roi_scale_factor: float = 0.0, finest_scale: int = 56, *, out: Out = None) -> Result: ...
+def my_add(a: Array, b: Array, *, out: Out = None) -> Result: ...
+def neighborhood_attention(query: Array, key: Array, value: Array, kernel_size: int | Sequence[int],
+    dilation: int | Sequence[int] = 1, is_causal: bool | Sequence[bool] = False, scale: float | None = None, *,
+    out: Out = None) -> Result: ...
+def nms(boxes: Array, scores: Array, iou_threshold: float = 0.5, offset: int = 0, score_threshold: float = ...,
+    max_output_boxes_per_class: int = 0, center_point_box: bool = False, *, out: Out = None) -> Result: ...
+def nms3d(boxes: Array, scores: Array, iou_threshold: float = 0.5, normal: bool = False, *,
+    out: Out = None) -> Result: ...
+def nms3d_normal(boxes: Array, scores: Array, iou_threshold: float = 0.5, *, out: Out = None) -> Result: ...
+def nms_match(dets: Array, iou_threshold: float) -> list[Result]: ...
+def nms_quadri(boxes: Array, scores: Array, iou_threshold: float = 0.5, score_threshold: float = ..., *,
+    out: Out = None) -> Result: ...
+def nms_rotated(boxes: Array, scores: Array, iou_threshold: float = 0.5, score_threshold: float = ..., *,
+    out: Out = None) -> Result: ...
+def onnx_deform_conv(X: Array, W: Array, offset: Array, B: Array | None = None, mask: Array | None = None,
+    dilations: int | Sequence[int] = 1, group: int = 1, kernel_shape: int | Sequence[int] = 0, offset_group: int = 1,
+    pads: int | Sequence[int] = 0, strides: int | Sequence[int] = 1, *, out: Out = None) -> Result: ...
+def onnx_nms(boxes: Array, scores: Array, max_output_boxes_per_class: Array | None = None,
+    iou_threshold: Array | None = None, score_threshold: Array | None = None, center_point_box: bool = False, *,
+    out: Out = None) -> Result: ...
+def onnx_roi_align(X: Array, rois: Array, batch_indices: Array, output_size: int | Sequence[int],
+    coordinate_transformation_mode: str = 'half_pixel', mode: str = 'avg', sampling_ratio: int = 0,
+    spatial_scale: float = 1.0, *, out: Out = None) -> Result: ...
+def openvino_deform_conv2d(input: Array, offset: Array, weight: Array, strides: int | Sequence[int] = 1,
+    pads: int | Sequence[int] = 0, dilations: int | Sequence[int] = 1, group: int = 1, deformable_groups: int = 1,
+    auto_pad: str = 'NOTSET', *, out: Out = None) -> Result: ...
+def openvino_roi_features(rois: Array, feats: Sequence[Array], pyramid_scales: int | Sequence[int],
+    output_size: int = 7, sampling_ratio: int = 2, aligned: bool = False, *, out: Out = None) -> Result: ...
+def order_statistic(x: Array, statistic: str = 'median', k: int = 1, *, out: Out = None) -> tuple[Result, Result]: ...
+def pillar_scatter(features: Array, coors: Array, output_shape: int | Sequence[int], batch_size: int = 1,
+    num: Array | None = None, *, out: Out = None) -> Result: ...
+def pixel_group(score: Array, mask: Array, embedding: Array, kernel_label: Array, kernel_contour: Array,
+    kernel_region_num: int, distance_threshold: float, *, out: Out = None) -> tuple[Result, Result, Result]: ...
+def planar_grid_sampler(input: Array, grid: Array, interpolation_mode: str = 'bilinear', padding_mode: str = 'zeros',
+    align_corners: bool = False, *, out: Out = None) -> Result: ...
+def points_in_boxes_all(points: Array, boxes: Array, *, out: Out = None) -> Result: ...
+def points_in_boxes_part(points: Array, boxes: Array, *, out: Out = None) -> Result: ...
+def points_in_polygons(points: Array, polygons: Array, *, out: Out = None) -> Result: ...
+def prroi_pool(features: Array, rois: Array, output_size: int | Sequence[int], spatial_scale: float = 1.0, *,
+    out: Out = None) -> Result: ...
+def psa_mask(input: Array, psa_type: str, mask_size: int | Sequence[int], *, out: Out = None) -> Result: ...
+def qkv_attention(query: Array, key: Array, value: Array, *, out: Out = None) -> Result: ...
+def qr(a: Array, complete: bool = False, *, out: Out = None) -> tuple[Result, Result]: ...
+def quantized_cubic_resize(input: Array, sizes: Array, coordinate_transformation_mode: str = 'half_pixel',
+    cubic_coeff_a: float = -0.75, exclude_outside: bool = False, input_scale: float = 1.0, input_zero_point: int = 0,
+    output_scale: float = 1.0, output_zero_point: int = 0, *, out: Out = None) -> Result: ...
+def quantized_deform_conv(X: Array, W: Array, W_scale: Array, offset: Array, B: Array | None = None,
+    mask: Array | None = None, dilations: int | Sequence[int] = 1, group: int = 1,
+    kernel_shape: int | Sequence[int] = 0, offset_group: int = 1, pads: int | Sequence[int] = 0,
+    strides: int | Sequence[int] = 1, input_scale: float = 1.0, input_zero_point: int = 0, output_scale: float = 1.0,
+    output_zero_point: int = 0, *, out: Out = None) -> Result: ...
+def quantized_grid_sampler(input: Array, grid: Array, interpolation_mode: str = 'bilinear', padding_mode: str = 'zeros',
+    align_corners: bool = False, input_scale: float = 1.0, input_zero_point: int = 0, output_scale: float = 1.0,
+    output_zero_point: int = 0, *, out: Out = None) -> Result: ...
+def quantized_ms_deform_attn(value: Array, spatial_shapes: Array, level_start_index: Array, sampling_locations: Array,
+    attention_weights: Array, input_scale: float = 1.0, input_zero_point: int = 0, output_scale: float = 1.0,
+    output_zero_point: int = 0, *, out: Out = None) -> Result: ...
+def quantized_roi_align(X: Array, rois: Array, batch_indices: Array, output_size: int | Sequence[int],
+    coordinate_transformation_mode: str = 'half_pixel', mode: str = 'avg', sampling_ratio: int = 0,
+    spatial_scale: float = 1.0, input_scale: float = 1.0, input_zero_point: int = 0, output_scale: float = 1.0,
+    output_zero_point: int = 0, *, out: Out = None) -> Result: ...
+def quick_cumsum(x: Array, geom_feats: Array, interval_lengths: Array, interval_starts: Array, batch_size: int,
+    dimension: int, height: int, width: int, *, out: Out = None) -> Result: ...
+def random_distribution(seed: Array, a: Array, b: Array | None = None, distribution: str = 'poisson', *,
+    out: Out = None) -> Result: ...
+def repeat_indices(repeats: Array, total: Array, *, out: Out = None) -> Result: ...
+def riroi_align_rotated(features: Array, rois: Array, out_size: int | Sequence[int], spatial_scale: float = 1.0,
+    num_samples: int = 0, num_orientations: int = 8, clockwise: bool = False, *, out: Out = None) -> Result: ...
+def roi_align(input: Array, boxes: Array, output_size: int | Sequence[int], spatial_scale: float = 1.0,
+    sampling_ratio: int = -1, aligned: bool = False, mode: str = 'avg', *, out: Out = None) -> Result: ...
+def roi_align_rotated(input: Array, rois: Array, output_size: int | Sequence[int], spatial_scale: float = 1.0,
+    sampling_ratio: int = 0, aligned: bool = True, clockwise: bool = False, *, out: Out = None) -> Result: ...
+def roi_pool(input: Array, boxes: Array, output_size: int | Sequence[int], spatial_scale: float = 1.0,
+    rounded: bool = True, *, out: Out = None) -> Result: ...
+def roiaware_pool3d(rois: Array, points: Array, features: Array, out_size: int | Sequence[int],
+    max_pts_per_voxel: int = 128, mode: str = 'max', *, out: Out = None) -> Result: ...
+def roipoint_pool3d(points: Array, features: Array, boxes: Array, num_sampled_points: int = 512, *,
+    out: Out = None) -> tuple[Result, Result]: ...
+def rotate(img: Array, angle: Array, center: Array, interpolation: str = 'bilinear', *, out: Out = None) -> Result: ...
+def rotated_feature_align(features: Array, best_bboxes: Array, spatial_scale: float = 1.0, points: int = 1, *,
+    out: Out = None) -> Result: ...
+def scaled_dot_product_attention(q: Array, k: Array, v: Array, mask: Array | None = None, *,
+    out: Out = None) -> tuple[Result, Result]: ...
+def scatter_nd(data: Array, indices: Array, updates: Array, *, out: Out = None) -> Result: ...
+def scatter_reduce(data: Array, indices: Array, updates: Array, axis: int = 0, reduction: str = 'add',
+    include_self: bool = True, *, out: Out = None) -> Result: ...
+def search_sorted(sorted_sequence: Array, values: Array, right: bool = False, *, out: Out = None) -> Result: ...
+def segment_csr(src: Array, indptr: Array, reduce: str = 'sum', *, out: Out = None) -> Result: ...
+def select_and_pad(feat: Array, flags: Array, invalid: Array, P: int, *, out: Out = None) -> Result: ...
+def selective_scan(u: Array, delta: Array, A: Array, B: Array, C: Array, D: Array | None = None, z: Array | None = None,
+    delta_bias: Array | None = None, initial_state: Array | None = None, delta_softplus: bool = False, *,
+    out: Out = None) -> tuple[Result, Result]: ...
+def slogdet(a: Array, *, out: Out = None) -> tuple[Result, Result]: ...
+def soft_nms(boxes: Array, scores: Array, iou_threshold: float = 0.3, sigma: float = 0.5, min_score: float = 0.001,
+    method: str = 'linear', offset: int = 0, *, out: Out = None) -> tuple[Result, Result]: ...
+def softmax(x: Array, axis: int = -1, log: bool = False, *, out: Out = None) -> Result: ...
+def special_binary(a: Array, b: Array, function: str = 'igamma', variant: int = 0, *, out: Out = None) -> Result: ...
+def special_unary(x: Array, function: str = 'erf', variant: int = 0, *, out: Out = None) -> Result: ...
+def stacked_ball_query(xyz: Array, xyz_batch_cnt: Array, center_xyz: Array, center_xyz_batch_cnt: Array,
+    max_radius: float, sample_num: int, min_radius: float = 0.0, *, out: Out = None) -> Result: ...
+def svd(a: Array, full_matrices: bool = False, vectors: bool = True, check_errors: bool = False, *,
+    out: Out = None) -> tuple[Result, Result, Result]: ...
+def tensorrt_roi_align(X: Array, rois: Array, batch_indices: Array, output_size: int | Sequence[int],
+    coordinate_transformation_mode: str = 'half_pixel', mode: str = 'avg', sampling_ratio: int = 0,
+    spatial_scale: float = 1.0, *, out: Out = None) -> Result: ...
+def three_interpolate(features: Array, indices: Array, weight: Array, *, out: Out = None) -> Result: ...
+def three_nn(target: Array, source: Array, *, out: Out = None) -> tuple[Result, Result]: ...
+def voxel_generator(points: Array, num_points: Array, max_num_points_per_voxel: int, max_voxels: int,
+    point_cloud_range: float | Sequence[float], voxel_feature_num: int, voxel_size: float | Sequence[float], *,
+    out: Out = None) -> tuple[Result, Result, Result]: ...
+def voxel_grid(pos: Array, size: Array, start: Array | None = None, end: Array | None = None, *,
+    out: Out = None) -> Result: ...
+def voxelization(points: Array, voxel_size: Sequence[float], coors_range: Sequence[float], max_points: int = 35,
+    max_voxels: int = 20000, deterministic: bool = True, *, out: Out = None) -> Any: ...

@@ -323,7 +323,7 @@ def test_psa_mask_rejects_other_types() -> None:
 
 def test_numpy_arrays_are_refused_by_name() -> None:
     boxes, scores = np.zeros((3, 4), np.float32), torch.zeros(3)
-    message = r"^polyop.nms: 'boxes': expected a torch.Tensor, got a NumPy array: pass torch.from_numpy\(boxes\)$"
+    message = r"^polyop::nms: 'boxes': expected a torch.Tensor, got a NumPy array: pass torch.from_numpy\(boxes\)$"
     with pytest.raises(TypeError, match=message):
         polyop.nms(boxes, scores, 0.5)
     with pytest.raises(TypeError, match=message):

@@ -199,10 +199,10 @@ shared, wrong = session(sys.argv[1]), []
 def work(number):
     image, rois = np.full((1, 1, 4, 4), number, np.float32), np.float32([[0, 0, 0, 3, 3]])
     for repeat in range(50):
-        if not (polyop.numpy.roi_align(image, rois, output_height=1, output_width=1) == number).all():
+        if not (polyop.numpy.roi_align(image, rois, 1) == number).all():
             wrong.append(number)
         try:
-            polyop.numpy.roi_align(image, rois + np.float32([-number, 0, 0, 0, 0]), output_height=1, output_width=1)
+            polyop.numpy.roi_align(image, rois + np.float32([-number, 0, 0, 0, 0]), 1)
             wrong.append(number)
         except ValueError as error:
             if f"expected a batch index in [0, 1), got -{number}" not in str(error):

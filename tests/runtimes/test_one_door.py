@@ -20,6 +20,7 @@ from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidArgument, R
 import polyop.functional
 import polyop.jax
 import polyop.numpy
+from tests.support.array_calls import definition_call
 from tests.support.c_calls import call as call_from_c
 from tests.support.single_node import model, session
 from tests.support.tensorrt_rtx import HAS_PLUGINS, build_all
@@ -75,7 +76,7 @@ def test_numpy(wrong: Wrong, not_run: Callable[[str], None]) -> None:
     variadic = wrong.operator.startswith("multi_level")
     arguments = [wrong.inputs[0], wrong.inputs[1:]] if variadic else wrong.inputs
     with pytest.raises(ValueError, match=f"^polyop::{wrong.operator}: ") as error:
-        getattr(polyop.numpy, wrong.operator)(*arguments, **wrong.attributes)
+        definition_call(polyop.numpy, wrong.operator, arguments, wrong.attributes)
     assert wrong.message in str(error.value)
 
 
@@ -86,7 +87,7 @@ def test_jax(wrong: Wrong, not_run: Callable[[str], None]) -> None:
     variadic = wrong.operator.startswith("multi_level")
     arguments = [wrong.inputs[0], wrong.inputs[1:]] if variadic else wrong.inputs
     with pytest.raises((ValueError, jax.errors.JaxRuntimeError)) as error:
-        getattr(polyop.jax, wrong.operator)(*arguments, **wrong.attributes)
+        definition_call(polyop.jax, wrong.operator, arguments, wrong.attributes)
     assert f"polyop::{wrong.operator}: " in str(error.value)
     assert wrong.message in str(error.value)
 

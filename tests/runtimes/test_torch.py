@@ -250,7 +250,7 @@ before = len(sys.meta_path)
 assert importlib.util.find_spec("torch.onnx") is not None
 import torch.onnx
 
-print("polyop._torch.onnx_translations" in sys.modules, before - len(sys.meta_path), type(torch.onnx.__loader__).__name__)
+print("polyop._torch.onnx_operators" in sys.modules, before - len(sys.meta_path), type(torch.onnx.__loader__).__name__)
 assert type(importlib.util.find_spec("torch.onnx.ops").loader).__module__ != "polyop._torch.import_hook"
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -325,8 +325,9 @@ for name in ("nms", "RoIAlign", "export", "accelerate", *sorted(needs_torch - {{
 
 
 def test_public_names_are_those_of_the_modules() -> None:
-    for name in ("functional", "modules"):
-        assert polyop._public_names(name) == set(getattr(polyop, name).__all__)
+    assert {"node_domain", *polyop._function_names()} == set(polyop.functional.__all__)
+    assert {k for k, v in polyop._FROM_MODULES.items() if v == "modules"} == set(polyop.modules.__all__)
+    assert {"nms", "RoIAlign", "export"} < set(dir(polyop))
 
 
 def test_unknown_names_are_attribute_errors() -> None:

@@ -11,7 +11,7 @@ import torch
 
 import polyop.numpy as pn
 import polyop.tvm_ffi as pt
-from tests.support.array_calls import plain_calls
+from tests.support.array_calls import call_of, plain_calls
 from tests.support.documented import run_blocks
 from tests.support.processes import ROOT, environment
 
@@ -23,9 +23,9 @@ SCORES = np.array([0.8, 0.9, 0.7], np.float32)
 def test_equals_numpy(convert: Callable) -> None:
     compared = set()
     for op, node in plain_calls():
-        expected = getattr(pn, op)(*node.inputs, **node.attributes)
+        expected = call_of(pn, op, node.inputs, node.attributes)
         inputs = [None if a is None else convert(np.ascontiguousarray(a)) for a in node.inputs]
-        results = getattr(pt, op)(*inputs, **node.attributes)
+        results = call_of(pt, op, inputs, node.attributes)
         assert isinstance(results, tuple) == isinstance(expected, tuple)
         results, expected = (r if isinstance(r, tuple) else (r,) for r in (results, expected))
         for result, array in zip(results, expected, strict=True):
@@ -45,7 +45,12 @@ def test_takes_jax() -> None:
         (torch.rand(4, 3).T, SCORES, {}, "input 0: expected contiguous elements, got strides"),
         (BOXES, SCORES[:2], {}, r"polyop::nms: 'scores': expected dimension 0 to be N = 3 as in 'boxes', got 2"),
         (BOXES, None, {}, "polyop::nms: 'scores': expected a tensor, got None"),
-        (BOXES, SCORES, {"iou_threshold": "high"}, "polyop::nms: attribute 'iou_threshold': expected float"),
+        (
+            BOXES,
+            SCORES,
+            {"iou_threshold": "high"},
+            "polyop::nms: attribute 'iou_threshold': expected a number, got 'high'",
+        ),
         (BOXES, SCORES, {"offset": 2**40}, r"polyop::nms: attribute 'offset': expected a number in \[0, 1\]"),
         (BOXES, SCORES, {"offset": 2**64}, "polyop::nms: attribute 'offset': expected an integer of 64 bits"),
         (BOXES, SCORES, {"offset": 0.5}, "polyop::nms: attribute 'offset': expected an integer of 64 bits"),

@@ -43,6 +43,8 @@ class Operator:
 
     def __init__(self, record: dict[str, Any], library: Library) -> None:
         self._library = library
+        self.record = record
+        """The operator in the catalogue of its library."""
         self.namespace = library.namespace
         self.name: str = record["name"]
         self.inputs = [
