@@ -285,7 +285,7 @@ def array(x: Tensor) -> np.ndarray:
 
 def exported(case: Case) -> onnx.ModelProto:
     file = io.BytesIO()
-    with warnings.catch_warnings(), torch.no_grad():
+    with warnings.catch_warnings(), torch.no_grad(), polyop.translations():
         warnings.simplefilter("ignore")
         program = torch.onnx.export(Module(case.function), case.inputs, dynamo=True, verbose=False)
     program.save(file)

@@ -55,7 +55,7 @@ def _seconds(call: Callable[[], Any]) -> float:
 def measure(name: str, rounds: int) -> tuple[float, float]:
     """Returns the seconds in PyTorch and in ONNX Runtime."""
     call, args = CASES[name]
-    with torch.no_grad():
+    with torch.no_grad(), polyop.translations():
         program = torch.onnx.export(_Call(call), args, dynamo=True, verbose=False)
     assert program is not None
     options = ort.SessionOptions()

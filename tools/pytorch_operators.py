@@ -49,15 +49,23 @@ KINDS = {
 }
 HEAD = """# PyTorch operators that ONNX lacks
 
-`import polyop` extends `torch.onnx.export(…, dynamo=True)`: the operators below are written into the file although
-PyTorch's exporter has no ONNX form for them, or one with wrong numbers. There is nothing to call, and other programs
-keep their graphs. [`polyop.export`](export.md) lists the operators that it translated; for one that it cannot write, it
-names the line of your code that calls it, and what to write instead.
+`polyop.export` and `with polyop.translations():` extend PyTorch's dynamo exporter: the operators below are written into
+the file although it has no ONNX form for them, or one with wrong numbers. Programs without them keep their graphs.
+[`polyop.export`](export.md) lists the operators that it translated; for one that it cannot write, it names the line of
+your code that calls it, and what to write instead.
+
+```
+with polyop.translations():
+    torch.onnx.export(model, args, "model.onnx", dynamo=True)
+```
+
+`import polyop` alone changes nothing of PyTorch: outside of such a block, and in other threads, `torch.onnx.export`
+writes PyTorch's operators as it does without polyop.
 
 Most are written as standard ONNX operators, which every runtime has. Some use a node of polyop, which runs where
 polyop's library is registered, or anywhere in a [portable file](portable-files.md) if the node has a function. A call
-that PyTorch's exporter writes with the right numbers keeps its standard operators, so that `import polyop` does not
-make a file depend on polyop's library. The exceptions compare all pairs of elements, or read a table one element at a
+that PyTorch's exporter writes with the right numbers keeps its standard operators, so that its file does not depend on
+polyop's library. The exceptions compare all pairs of elements, or read a table one element at a
 time (`bucketize`, `isin`, `embedding_bag`), and `torch.special.entr`. ONNX Runtime is slow at some standard
 operators, such as CumSum or Softmax over channels: [`polyop optimize`](optimize.md) replaces them in a finished file.
 

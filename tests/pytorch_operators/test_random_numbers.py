@@ -40,7 +40,7 @@ def _inputs(dtype: torch.dtype) -> tuple[torch.Tensor, ...]:
 @cache
 def _exported(kind: str) -> onnx.ModelProto:
     keep_registries()
-    with torch.no_grad():
+    with torch.no_grad(), polyop.translations():
         program = torch.onnx.export(Draws(), _inputs(DTYPES[kind]), dynamo=True, verbose=False)
     assert program is not None
     return program.model_proto

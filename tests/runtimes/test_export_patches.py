@@ -1,7 +1,8 @@
-"""Functions that exports replace: each thread has its own, and all are restored."""
+"""What exports replace: an import replaces nothing, each thread has its own, and all is restored."""
 
 from __future__ import annotations
 
+import json
 import sys
 import threading
 import warnings
@@ -16,6 +17,7 @@ import torch
 import polyop
 from polyop._aten import patches
 from polyop._aten.patches import PATCHES, missing, replaced
+from tests.support.processes import environment, run
 
 MASK = "torch.nn.modules.transformer:_detect_is_causal_mask"
 NMS = "torchvision.ops.boxes:batched_nms"
@@ -31,6 +33,15 @@ def _boxes(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     module.batched_nms = batched_nms  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "torchvision.ops.boxes", module)
     return batched_nms
+
+
+class Call(torch.nn.Module):
+    def __init__(self, function: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.function(x)
 
 
 def _functions() -> dict[str, Any]:
@@ -80,13 +91,87 @@ def test_a_replacement_applies_to_its_thread(name: str, monkeypatch: pytest.Monk
     assert all(before[key].__code__ is code for key, code in codes.items())
 
 
-def test_a_function_that_does_not_exist_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def _child(*arguments: str) -> list[str]:
+    return json.loads(run(sys.executable, "-m", "tests.support.import_child", *arguments, env=environment()))
+
+
+@pytest.mark.parametrize("first", ["torch.onnx", "polyop"])
+def test_an_import_changes_nothing(first: str) -> None:
+    """Every function, attribute of a class and entry of a registry is the same as before, except polyop's own, and so
+    are the files of PyTorch's exporter outside of `with polyop.translations():`.
+    """
+    assert _child("changes", first) == []
+
+
+def test_an_import_needs_none_of_the_functions() -> None:
+    assert _child("lacking", ",".join(PATCHES)) == []
+
+
+def test_an_import_without_each_of_the_functions() -> None:
+    assert _child("lacking", *PATCHES) == []
+
+
+@pytest.mark.parametrize("name", [name for name, patch in PATCHES.items() if not patch.optional])
+def test_a_function_that_does_not_exist_is_left_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert missing() == []
-    monkeypatch.delattr(torch.nn.modules.transformer, "_detect_is_causal_mask")
-    assert missing() == ["torch.nn.modules.transformer._detect_is_causal_mask: exports lack masks of transformers"]
-    with replaced({MASK: lambda original, *args: None}):
-        assert not hasattr(torch.nn.modules.transformer, "_detect_is_causal_mask")
-    assert not hasattr(torch.nn.modules.transformer, "_detect_is_causal_mask")
+    found = patches._found(name)
+    assert found is not None
+    monkeypatch.delattr(*found)
+    inherited = hasattr(*found)
+    lacking = [] if inherited else [f"{name.replace(':', '.')}: exports lack {PATCHES[name].loses}"]
+    assert missing() == lacking
+    with polyop.translations():
+        assert hasattr(*found) == inherited
+    with pytest.raises(KeyError) as error, polyop.translations():
+        raise KeyError
+    assert getattr(error.value, "__notes__", []) == lacking
+    assert hasattr(*found) == inherited
+
+
+def test_an_export_names_what_pytorch_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("torch.nn.modules.transformer._detect_is_causal_mask")
+    lacking = "torch.nn.modules.transformer._detect_is_causal_mask: exports lack masks of transformers"
+    x = torch.rand(3)
+    with pytest.raises(polyop.ExportError, match=lacking):  # the exporter fails
+        polyop.export(Call(lambda x: x.to_sparse() * 2), x, tmp_path / "x.onnx", exporter="dynamo", verbose=False)
+    with pytest.raises(polyop.ExportError, match=f"(?s)differ.*{lacking}"):  # the file is wrong
+        polyop.export(Call(lambda x: x + id(object()) % 97), x, tmp_path / "x.onnx", verbose=False)
+
+
+def _operators(model: torch.nn.Module) -> set[str]:
+    program = torch.onnx.export(model.eval(), (torch.rand(4, 3),), dynamo=True, verbose=False)
+    assert program is not None
+    return {f"{node.domain}::{node.op_type}" for node in program.model.graph}
+
+
+def test_translations_apply_to_their_thread() -> None:
+    """While one thread is in the block, or after it left an inner one, another writes PyTorch's own form."""
+    model = Call(lambda x: torch.fft.rfft(x).abs())
+    inside, done = threading.Event(), threading.Event()
+
+    def work() -> None:
+        try:
+            with polyop.translations(), polyop.translations():
+                inside.set()
+                done.wait(120)
+                raise KeyError
+        except KeyError:
+            pass
+
+    thread = threading.Thread(target=work)
+    before = _operators(model)
+    thread.start()
+    inside.wait(60)
+    assert _operators(model) == before
+    both = polyop.translations()
+    with both:
+        with both:  # of one object
+            pass
+        assert "polyop::DFT" in _operators(model) - before
+    assert _operators(model) == before
+    done.set()
+    thread.join()
+    assert not patches._active.get()
 
 
 class Recurrent(torch.nn.Module):
@@ -101,7 +186,6 @@ class Recurrent(torch.nn.Module):
 
 def test_exports_in_two_threads(tmp_path: Path) -> None:
     """Both succeed, one fails, and everything is as before: functions, warnings, and the mode of the model."""
-    torch.onnx  # noqa: B018 (imports polyop's translations)
     polyop.export(Recurrent(2), torch.rand(1, 4, 3), tmp_path / "first.onnx", exporter="dynamo", verbose=False)
     before, filters = _functions(), list(warnings.filters)
     model = Recurrent(5).train()

@@ -1,4 +1,4 @@
-"""Exports calls of PyTorch by torch.onnx.export(…, dynamo=True) and compares their files with PyTorch."""
+"""Exports calls of PyTorch by its dynamo exporter with polyop's translations, and compares their files with PyTorch."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def exported(
     if dynamic is not None:
         sizes = tuple(dict.fromkeys(axes, torch.export.Dim.DYNAMIC) for axes in dynamic)
         options["dynamic_shapes"] = (sizes,) if isinstance(model, Call) else sizes
-    with torch.no_grad():
+    with torch.no_grad(), polyop.translations():
         program = torch.onnx.export(model, args, dynamo=True, verbose=False, **options)
     file = session_of(program)
     names = [value.name for value in program.model.graph.inputs]

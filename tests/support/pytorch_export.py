@@ -22,6 +22,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -90,6 +91,14 @@ def _difference(got: list[Any], expected: list[Any], same_values: bool, rtol: fl
     return ""
 
 
+def _translating(with_polyop: bool) -> AbstractContextManager[None]:
+    if not with_polyop:
+        return nullcontext()
+    import polyop
+
+    return polyop.translations()
+
+
 def outcome(name: str, dtype: str, shapes: str, with_polyop: bool = True) -> tuple[str, str]:
     """Exports one call and runs it. Returns the status and the reason."""
     import onnxruntime as ort
@@ -118,7 +127,7 @@ def outcome(name: str, dtype: str, shapes: str, with_polyop: bool = True) -> tup
     if shapes != "static" and inputs:
         dynamic = (tuple(dict.fromkeys(range(t.dim()), auto) for t in inputs),)
     try:
-        with torch.no_grad():
+        with torch.no_grad(), _translating(with_polyop):
             program = torch.onnx.export(
                 model, tuple(t.clone() for t in inputs), dynamo=True, verbose=False, dynamic_shapes=dynamic
             )
@@ -212,7 +221,7 @@ def _child(with_polyop: bool) -> None:
 
     torch.set_num_threads(1)
     if with_polyop:
-        import polyop  # noqa: F401 - registers the translations
+        import polyop  # noqa: F401 - registers its operators, which tests of models call
     from tests.support.faster_export import keep_registries
 
     keep_registries()

@@ -19,6 +19,7 @@ REST = [
     "runtimes/test_shared_node_names.py::test_older_onnxruntimes",
     "runtimes/test_lifetime.py::test_consecutive_sessions_leak_nothing",
     "runtimes/test_executorch.py::test_equals_torch",
+    "runtimes/test_export_patches.py::test_an_import_without_each_of_the_functions",
     "runtimes/test_executorch.py::test_refused_calls",
     # TensorRT's parser and builder, for which `make test-rest` builds the plugin library.
     "runtimes/test_one_door.py::test_tensorrt",

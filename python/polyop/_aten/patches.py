@@ -22,7 +22,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Patch:
-    """A function that is replaced.
+    """A function that is replaced, or called.
 
     loses: what an export cannot write without it.
     by_code: modules have it under other names, too, so that its code is replaced, and not the module's attribute.
@@ -35,6 +35,7 @@ class Patch:
 
 
 _ALL = "translations of PyTorch's operators"
+_OWN = "polyop's operators"
 _SIZES = "conditions on sizes that depend on values of tensors"
 _RECURRENT = "recurrent layers with packed sequences"
 _TRANSFORMERS = "masks of transformers"
@@ -47,6 +48,8 @@ PATCHES: Mapping[str, Patch] = {
     "torch.onnx._internal.exporter._core:_prepare_exported_program_for_export": Patch(_SIZES),
     "torch.onnx._internal.exporter._core:_set_node_metadata": Patch("the names of PyTorch's operators"),
     "torch.onnx._internal.exporter._core:torch_dtype_to_onnx_dtype": Patch("complex numbers of type complex32"),
+    "torch.onnx._internal.exporter._core:current_tracer": Patch(_OWN),
+    "torch.onnx._internal.exporter._torchlib._torchlib_registry:onnx_impl": Patch(_OWN),
     "torch.onnx._internal.exporter._capture_strategies:TorchExportNonStrictStrategy._capture": Patch(_ALL),
     "torch.onnx._internal.exporter._fx_passes:decompose_with_registry": Patch(_ALL),
     "torch._higher_order_ops.flex_attention:trace_flex_attention": Patch("flex_attention"),

@@ -15,7 +15,6 @@ from typing import Any
 
 import onnx_ir
 import torch
-from onnxscript.rewriter._pattern_ir import Constant
 from torch._guards import detect_fake_mode
 from torch.export.graph_signature import ConstantArgument, TensorArgument
 from torch.fx.traceback import annotate
@@ -273,7 +272,7 @@ def _match_constant(match: Callable[..., bool], matcher: Any, pattern: Any, valu
     for 1. Then it removes the small number that a program adds to a variance.
     """
     exact = not isinstance(pattern.value, list) and pattern.value in (0, 1)
-    return match(matcher, Constant(pattern.value, 0.0, 0.0) if exact else pattern, value)
+    return match(matcher, type(pattern)(pattern.value, 0.0, 0.0) if exact else pattern, value)
 
 
 def _onnx_type(find: Callable[..., Any], dtype: torch.dtype) -> Any:

@@ -1,5 +1,6 @@
-"""Translations of PyTorch's own operators that are ONNX nodes, and not decompositions: what has no form in PyTorch, such
-as sizes and Python's numbers. onnx_decompositions.py passes them to the exporter.
+"""Translations of PyTorch's own operators that are ONNX nodes: what decompositions cannot say, as of numbers.
+
+onnx_decompositions.py passes them to the exporter.
 """
 
 from __future__ import annotations

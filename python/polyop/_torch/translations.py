@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
-from polyop._aten import TRANSLATIONS, overload
 from polyop._aten.patches import missing, replaced
+from polyop._aten.table import TRANSLATIONS, overload
 
 _entered: ContextVar[tuple[AbstractContextManager[None], ...]] = ContextVar("polyop.translations", default=())
 

@@ -19,6 +19,7 @@ import torch
 from rich.console import Console
 from torch import Tensor
 
+from polyop._aten.patches import missing
 from polyop._onnx.atomic_file import prepare_folder
 from polyop._onnx.files import external_files
 from polyop._onnx.roles import role_of
@@ -163,6 +164,8 @@ def _compared(
     except ExportError as error:
         if written.refused:
             raise choice_after(written.refused, error) from error
+        if lacking := missing():
+            raise ExportError("\n  ".join([str(error), *lacking])) from error
         raise
 
 
