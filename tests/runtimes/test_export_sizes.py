@@ -63,6 +63,34 @@ def far_branch(x: Tensor) -> Tensor:
     return x * 2 if x.shape[0] > 300 else x + 1
 
 
+def twice_the_half(x: Tensor) -> Tensor:
+    y = torch.nn.functional.interpolate(x[..., 1::2], scale_factor=2.0)
+    if y.shape[-1] != x.shape[-1]:
+        y = torch.nn.functional.pad(y, (0, 1))
+    return torch.cat([x, y], 1)
+
+
+def at_least_six(x: Tensor) -> Tensor:
+    return x[:6] * 2 if x.shape[0] >= 6 else x + 1
+
+
+class Grid(torch.nn.Module):
+    """Keeps positions for the sizes of the last call, and factors for the largest size so far."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sizes: Any = None
+        self.length = 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.sizes != x.shape:
+            self.sizes, self.grid = x.shape, torch.linspace(0, 1, x.shape[1]).expand(x.shape)
+        if x.shape[1] > self.length:
+            self.length = x.shape[1]
+            self.factors = torch.arange(x.shape[1]).cos()
+        return torch.cat([x * self.factors[: x.shape[1]], self.grid], 0)
+
+
 def multiples_of_four(x: Tensor) -> Tensor:
     return x.reshape(x.shape[0] // 4, 4).sum(1) + x[::4]
 
@@ -98,10 +126,13 @@ def test_auto_writes_no_loop_of_the_example(tmp_path: Path) -> None:
     [
         (branch_on_size, (1, 1, 16), "(time % 4) == 0", 1, "without a branch"),
         (size_as_python_number, (1, 16), "math.ceil(time / 4) == 4", 1, "(n + k - 1) // k"),
-        (far_branch, (6,), "time <= 300", 1, "torch.cond"),
+        (far_branch, (6,), "time <= 300", 1, "torch.cond in place of `if`; or state the sizes that the model is for: "
+         "torch.export.Dim('time', max=300)"),
+        (twice_the_half, (1, 1, 16), "(2*(time // 2)) == time", 2, "2 * torch.export.Dim('time_2')"),
+        (at_least_six, (8,), "time >= 6", 1, "torch.export.Dim('time', min=6)"),
     ],
-    ids=["branch", "number", "far"],
-)
+    ids=["branch", "number", "far", "multiples", "least"],
+)  # fmt: skip
 def test_a_file_of_the_example_size_alone_is_refused(
     function: Callable[..., Any], shape: Sequence[int], condition: str, at: int, advice: str, tmp_path: Path
 ) -> None:
@@ -189,6 +220,29 @@ def test_bounds_of_dim_and_given_sizes_are_compared(tmp_path: Path) -> None:
     assert max(sizes) == 50
     report = export(torch.relu, x, tmp_path / "a.onnx", dynamic={"x": {0: "n"}}, sizes={"n": [0, 9]})
     assert report.compared == [{}, {"n": 0}, {"n": 9}]
+
+
+def test_multiples_are_compared_at_multiples(tmp_path: Path) -> None:
+    """The advice for models that halve sizes."""
+    time = 4 * torch.export.Dim("time_4", max=12)
+    report = export(twice_the_half, torch.rand(1, 1, 16), tmp_path / "a.onnx", dynamic={"x": {2: time}})
+    assert report.compared == [{}, {"4*time_4": 20}, {"4*time_4": 12}, {"4*time_4": 48}]
+
+
+@pytest.mark.parametrize("calls", [(), ((2, 8),), ((1, 3),)], ids=["first", "example", "other"])
+def test_a_file_has_no_values_that_the_model_keeps(calls: Sequence[tuple[int, int]], tmp_path: Path) -> None:
+    model, x = Grid().eval(), torch.rand(2, 8)
+    for shape in calls:
+        model(torch.rand(shape))
+    dynamic = {"x": {0: "batch", 1: "time"}}
+    if (2, 8) in calls:  # nothing shows that the factors are right for smaller sizes alone
+        with pytest.raises(polyop.ExportError, match=r"torch.export.Dim\('time', max=8\)"):
+            polyop.export(model, x, tmp_path / "a.onnx", dynamic=dynamic, verbose=False)
+        dynamic["x"][1] = torch.export.Dim("time", max=8)
+    report = polyop.export(model, x, tmp_path / "a.onnx", dynamic=dynamic, verbose=False)
+    assert len(report.compared) > 3
+    assert model.sizes == x.shape
+    assert len(model.factors) == 8
 
 
 def test_inputs_that_are_returned_get_names(tmp_path: Path) -> None:

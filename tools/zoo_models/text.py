@@ -49,6 +49,10 @@ def _transformers(name: str, kind: str, with_mask: bool, both: bool, **options: 
     if hasattr(config, "use_cache"):
         config.use_cache = False
     net = getattr(transformers, f"{name}{kind}")(config)
+    if "Mamba" in name:
+        from polyop.compat.transformers import use_polyop
+
+        use_polyop(net)
     if both:  # an encoder and a decoder
         return net, lambda batch, time: (tokens(batch, time), mask(batch, time), tokens(batch, time))
     between = (
@@ -61,7 +65,7 @@ for _name, _kind, _options in (
     ("Bert", "Model", {}), ("Roberta", "ForSequenceClassification", {}), ("DistilBert", "ForMaskedLM", {}),
     ("Albert", "Model", {}), ("Electra", "Model", {}), ("DebertaV2", "Model", {"relative_attention": True,
      "pos_att_type": ["c2p", "p2c"], "position_biased_input": False}), ("MPNet", "Model", {}), ("Camembert", "Model", {}),
-    ("ModernBert", "Model", {}), ("FNet", "Model", {}), ("Funnel", "BaseModel", {"block_sizes": [1, 1]}),
+    ("ModernBert", "Model", {}), ("FNet", "Model", {}), ("Funnel", "BaseModel", {"block_sizes": [1, 1], "attention_type": "factorized"}),
     ("MobileBert", "Model", {}), ("SqueezeBert", "Model", {"q_groups": 1, "k_groups": 1, "embedding_size": 32}), ("Nystromformer", "Model", {}),
     ("BigBird", "Model", {"attention_type": "original_full"}), ("Longformer", "Model", {"attention_window": 4}),
     ("GPT2", "LMHeadModel", {}), ("GPTNeo", "ForCausalLM", {"attention_types": [[["global", "local"], 1]]}),

@@ -90,7 +90,15 @@ def _guards(env: ShapeEnv, lines: Mapping[str, str]) -> Iterator[Guard]:
     printer = ShapeGuardPythonPrinter(env.var_to_sources, lambda source: source.name, env.var_to_sources)
     for expr in [assumed.expr for assumed in chain(env.guards, _deferred(env))] + list(_limits(env)):
         if expr.free_symbols and expr.free_symbols <= env.var_to_sources.keys():
-            yield Guard(printer.doprint(expr), lines.get(str(expr), ""))
+            yield Guard(printer.doprint(expr), lines.get(str(expr), "") or _line_of_equal(expr, env, lines))
+
+
+def _line_of_equal(expr: Any, env: ShapeEnv, lines: Mapping[str, str]) -> str:
+    """Returns the line that made another size constant, which is equal to this one; empty for other conditions."""
+    if not isinstance(expr, sympy.Eq) or not expr.rhs.is_Integer:
+        return ""
+    equal = (size for size in env.replacements if expr.lhs in (size, env.replacements[size]))
+    return next(filter(None, (lines.get(str(sympy.Eq(size, expr.rhs)), "") for size in equal)), "")
 
 
 def _limits(env: ShapeEnv) -> Iterator[Any]:

@@ -21,6 +21,8 @@ _OPTIONS = (
     (r"doesn't match model", "timm", "create_model(…, dynamic_img_size=True), or strict_img_size=False"),
     (r"doesn't match model", "transformers", "interpolate_pos_encoding=True as an argument of forward()"),
     (r"modeling_big_bird\.py", "transformers", 'config.attention_type = "original_full"'),
+    (r"modeling_funnel\.py", "transformers", 'config.attention_type = "factorized"'),
+    (r"modeling_\w*mamba2?\.py", "polyop", "polyop.compat.transformers.use_polyop(model), whose scans are nodes"),
     (r"modeling_lightglue\.py", "transformers", "config.depth_confidence = config.width_confidence = -1.0"),
     (r"kornia\S*/lightglue\.py", "kornia", "LightGlue(…, depth_confidence=-1, width_confidence=-1)"),
     (r"torch_geometric\S*/(glob|_scatter)\.py", "torch_geometric", "size=… of a pooling, the number of graphs"),
