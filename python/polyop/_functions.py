@@ -240,9 +240,9 @@ def _define(
 ) -> Callable[..., Any]:
     """Returns the function, whose source is compiled: to bind arguments by inspect is slower than a small kernel."""
     name, op = function.name, function.record["name"]
-    scope: dict[str, Any] = {
+    uses: dict[str, Any] = {
         "_call": call, "_composite": function.composite, "_flag": _flag, "_named": _named, "_numbers": _numbers,
-        "_pair": _pair, "_partial": partial, "_unless": _unless, "inf": math.inf, "__name__": module,
+        "_pair": _pair, "_partial": partial, "_unless": _unless, "inf": math.inf,
     }  # fmt: skip
     keywords = keywords if function.is_call else ()
     signature = signature_of(function)
@@ -251,7 +251,7 @@ def _define(
     more = "".join(f", {k}={k}" for k in keywords)
     body = []
     if function.composite is not None:
-        scope["_first"] = arrays
+        uses["_first"] = arrays
         first = "_first" if not function.is_call else f"_partial(_call{more})" if more else "_call"
         body = [f"return _composite({', '.join([first, *signature.parameters])})"]
     else:
@@ -263,12 +263,16 @@ def _define(
         values = "".join(_expression(function, attribute) + ", " for attribute in function.record["attributes"])
         result = f"_call({op!r}, ({passed}), ({values}), {function.row.outputs}{more})"
         names = {source: p.name for p in function.parameters for source in p.sources if source != p.name}
-        scope["_names"] = names
+        uses["_names"] = names
         renamed = ["try:", f"    return {result}", "except (RuntimeError, TypeError, ValueError) as _error:"]
         body += [*renamed, "    _named(_error, _names)", "    raise"] if names else [f"return {result}"]
-    lines = [f"def {name}({', '.join(parameters)}):", *(f"    {line}" for line in body)]
+    # They are variables of a function around it: torch.compile looks for global ones in the module itself.
+    lines = [f"def _define({', '.join(uses)}):", f"  def {name}({', '.join(parameters)}):"]
+    lines += [*(f"    {line}" for line in body), f"  return {name}"]
+    scope: dict[str, Any] = {"__name__": module}
     exec(compile("\n".join(lines), f"<polyop.{name}>", "exec"), scope)
-    defined = scope[name]
+    defined = scope["_define"](**uses)
+    defined.__qualname__ = name
     defined.__doc__ = documentation(function)
     return defined
 

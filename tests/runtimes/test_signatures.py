@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 import sys
 from collections.abc import Callable
 from types import ModuleType
@@ -177,3 +178,16 @@ def test_errors(what: str) -> None:
 @pytest.mark.parametrize("name", ["functional", "numpy", "jax", "tvm_ffi"])
 def test_types_are_current(name: str) -> None:
     assert (ROOT / f"python/polyop/{name}.pyi").read_text() == run(sys.executable, ROOT / "tools/stubs.py", name)
+
+
+def test_torch_compile_traces_the_functions() -> None:
+    """Also those of several operators; and pickle finds them by their names."""
+
+    def sums(image: torch.Tensor, rois: torch.Tensor, boxes: torch.Tensor) -> torch.Tensor:
+        overlaps = polyop.box_iou_rotated(boxes, boxes, aligned=True, clockwise=False)
+        return polyop.roi_align(image, rois, (3, 2), spatial_scale=0.5).sum() + overlaps.sum()
+
+    arguments = [torch.from_numpy(array) for array in (IMAGE, ROIS, ROTATED)]
+    compiled = torch.compile(sums, fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(compiled(*arguments), sums(*arguments))
+    assert pickle.loads(pickle.dumps(polyop.nms)) is polyop.nms
