@@ -105,10 +105,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         file = item.path.relative_to(ROOT / "tests").as_posix() if item.path.is_relative_to(ROOT / "tests") else ""
         name = f"{file}::{getattr(item, 'originalname', item.name)}"
         number = SAMPLED.get(name, 1)
-        of_test, of_rest = number if isinstance(number, tuple) else (number, 1)
+        of_test, of_rest = number if isinstance(number, tuple) else (number, 2)
         turn, left_out = divmod(seen[name], of_test)
         if file in REST or name in REST:
-            item.add_marker("rest")
+            item.add_marker("slow" if left_out else "rest")
         elif left_out:
             before = turn * (of_test - 1) + left_out - 1  # the number of parameters that were left out so far
             item.add_marker("slow" if before % of_rest else "rest")

@@ -10,6 +10,7 @@
 #include "ops/scatter_reduce/scatter_reduce.h"
 #include "ops/scatter_reduce/scatter_reduce_values.h"
 
+// What has no vectors is compiled once, not for each instruction set.
 #ifndef POLYOP_OPS_SCATTER_REDUCE_ONCE_
 #define POLYOP_OPS_SCATTER_REDUCE_ONCE_
 namespace polyop {
@@ -103,6 +104,58 @@ struct Scatter {
   }
 };
 
+// Checks the indices while it uses them.
+template <Reduction kReduction, class T, class I>
+Status RunLines(const Context& context, const Scatter<T, I>& s) {
+  const ScatterLines& l = s.lines;
+  std::atomic<bool> inside = true;
+  const double nanoseconds = 1.2 * static_cast<double>(l.count) + 0.1 * static_cast<double>(l.length);
+  context.ParallelFor(l.outer, GrainFor(nanoseconds), [&](int64_t begin, int64_t end) {
+    for (int64_t n = begin; n < end; ++n) {
+      T* const to = s.output + n * l.length;
+      std::memcpy(to, s.data + n * l.length, static_cast<size_t>(l.length) * sizeof(T));
+      if (!ReduceCheckedLine<kReduction>(s.indices + n * l.count, s.updates + n * l.count, l.count, l.length, to)) {
+        inside = false;
+      }
+    }
+  });
+  return inside ? Status::Ok() : s.CheckIndices(context);
+}
+
+template <Reduction kReduction, class T, class I>
+Status RunElements(const Context& context, const Scatter<T, I>& s) {
+  const ScatterLines& l = s.lines;
+  const int64_t size = l.outer * l.length * l.inner;
+  constexpr bool kMean = kReduction == Reduction::kMean;
+  const Scratch<int32_t> counts = context.Allocate<int32_t>(kMean ? size : 0);
+  if (kMean && !counts) return Internal("out of memory: ", size, " counts");
+  context.ParallelFor(size, GrainFor(0.3), [&](int64_t begin, int64_t end) {
+    std::memcpy(s.output + begin, s.data + begin, static_cast<size_t>(end - begin) * sizeof(T));
+    if (kMean) std::fill(counts.data() + begin, counts.data() + end, 0);
+  });
+  const int64_t parts = (l.update_inner + kColumns - 1) / kColumns;
+  const double nanoseconds = 1.5 * static_cast<double>(std::min(l.update_inner, kColumns) * l.count);
+  context.ParallelFor(l.update_outer * parts, GrainFor(nanoseconds), [&](int64_t first, int64_t last) {
+    for (int64_t task = first; task < last; ++task) {
+      const int64_t outer = task / parts, begin = task % parts * kColumns;
+      const int64_t end = std::min(l.update_inner, begin + kColumns);
+      if (s.replaces()) {
+        s.ForTargets(outer, begin, end, [&](int64_t i) { s.output[i] = NeutralOf<T>(kReduction); });
+      }
+      s.template ReduceElements<kReduction>(outer, begin, end);
+      if (kMean) s.ForTargets(outer, begin, end, [&](int64_t i) { ++counts[i]; });
+    }
+  });
+  if (kMean) {
+    context.ParallelFor(size, GrainFor(0.5), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        if (counts[i] > 0) s.output[i] /= static_cast<T>(counts[i] + s.op.include_self);
+      }
+    });
+  }
+  return Status::Ok();
+}
+
 }  // namespace
 }  // namespace polyop
 #endif  // POLYOP_OPS_SCATTER_REDUCE_ONCE_
@@ -176,58 +229,6 @@ Status RunSlices(const Context& context, const Scatter<T, I>& s) {
       ReduceSlices<kReduction>(s, task / parts, begin, end, counts.data());
     }
   });
-  return Status::Ok();
-}
-
-// Checks the indices while it uses them.
-template <Reduction kReduction, class T, class I>
-Status RunLines(const Context& context, const Scatter<T, I>& s) {
-  const ScatterLines& l = s.lines;
-  std::atomic<bool> inside = true;
-  const double nanoseconds = 1.2 * static_cast<double>(l.count) + 0.1 * static_cast<double>(l.length);
-  context.ParallelFor(l.outer, GrainFor(nanoseconds), [&](int64_t begin, int64_t end) {
-    for (int64_t n = begin; n < end; ++n) {
-      T* const to = s.output + n * l.length;
-      std::memcpy(to, s.data + n * l.length, static_cast<size_t>(l.length) * sizeof(T));
-      if (!ReduceCheckedLine<kReduction>(s.indices + n * l.count, s.updates + n * l.count, l.count, l.length, to)) {
-        inside = false;
-      }
-    }
-  });
-  return inside ? Status::Ok() : s.CheckIndices(context);
-}
-
-template <Reduction kReduction, class T, class I>
-Status RunElements(const Context& context, const Scatter<T, I>& s) {
-  const ScatterLines& l = s.lines;
-  const int64_t size = l.outer * l.length * l.inner;
-  constexpr bool kMean = kReduction == Reduction::kMean;
-  const Scratch<int32_t> counts = context.Allocate<int32_t>(kMean ? size : 0);
-  if (kMean && !counts) return Internal("out of memory: ", size, " counts");
-  context.ParallelFor(size, GrainFor(0.3), [&](int64_t begin, int64_t end) {
-    std::memcpy(s.output + begin, s.data + begin, static_cast<size_t>(end - begin) * sizeof(T));
-    if (kMean) std::fill(counts.data() + begin, counts.data() + end, 0);
-  });
-  const int64_t parts = (l.update_inner + kColumns - 1) / kColumns;
-  const double nanoseconds = 1.5 * static_cast<double>(std::min(l.update_inner, kColumns) * l.count);
-  context.ParallelFor(l.update_outer * parts, GrainFor(nanoseconds), [&](int64_t first, int64_t last) {
-    for (int64_t task = first; task < last; ++task) {
-      const int64_t outer = task / parts, begin = task % parts * kColumns;
-      const int64_t end = std::min(l.update_inner, begin + kColumns);
-      if (s.replaces()) {
-        s.ForTargets(outer, begin, end, [&](int64_t i) { s.output[i] = NeutralOf<T>(kReduction); });
-      }
-      s.template ReduceElements<kReduction>(outer, begin, end);
-      if (kMean) s.ForTargets(outer, begin, end, [&](int64_t i) { ++counts[i]; });
-    }
-  });
-  if (kMean) {
-    context.ParallelFor(size, GrainFor(0.5), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        if (counts[i] > 0) s.output[i] /= static_cast<T>(counts[i] + s.op.include_self);
-      }
-    });
-  }
   return Status::Ok();
 }
 

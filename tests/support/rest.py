@@ -93,8 +93,8 @@ REST = [
     "packaging/test_sdk.py",
 ]
 
-# Parametrised tests of which `make test` runs every n-th parameter; the others have the marker `rest`. For (n, m),
-# every m-th of these has it, and the others have the marker `slow`.
+# Parametrised tests of which `make test` runs every n-th parameter, or `make test-rest` if the test is in REST. Every
+# second one of the others, for (n, m) every m-th one, has the marker `rest`, and what is left the marker `slow`.
 SAMPLED: dict[str, int | tuple[int, int]] = {
     "attach/test_agreement.py::test_damaged_truth": 4,
     "accelerate/test_accelerate.py::test_compile": 2,
@@ -151,6 +151,8 @@ SAMPLED: dict[str, int | tuple[int, int]] = {
     "runtimes/test_openvino.py::test_every_node": (12, 3),
     "runtimes/test_openvino.py::test_openvino_files": (12, 3),
     "runtimes/test_random_graphs.py::test_random_graph": 4,
+    "runtimes/test_tensorrt.py::test_every_exported_node_parses_and_builds": 2,
+    "runtimes/test_tensorrt.py::test_half_precision_keeps_inputs_and_outputs": 2,
     "runtimes/test_torch.py::test_opcheck": (6, 3),
     "runtimes/test_torch.py::test_round_trip_through_onnx": 8,
     "runtimes/test_torch.py::test_round_trip_with_dynamo": (6, 2),
