@@ -41,26 +41,27 @@ TESTS_MAY_ALSO_INCLUDE = {"testing", "kernels", "core"}
 PACKAGE = ROOT / "python" / "polyop"
 # The modules and folders of python/polyop. Each may import itself and those of earlier layers, at module level. A
 # private folder keeps to this within functions, too; others may import a later layer there, where a user may lack its
-# packages.
+# packages. An import by a string counts where it is written: import_module("polyop.functional").
 PYTHON_LAYERS = (
     {"_extents", "_isolation", "_progress", "_system", "errors"},
     {"_composites", "_libraries", "_signatures"},
     {"_functions"},
-    {"__init__", "_calls"},
+    {"_calls"},
     {"jax", "numpy", "tvm_ffi"},
-    {"packages"},
+    {"_packages"},
     {"_aten", "formulas"},
     {"_onnx", "_torch"},
+    {"packages"},
     {"accelerating", "functional", "onnx_schemas", "openvino", "portable", "tensorrt"},
     {"attaching", "executorch", "modules", "onnxscript", "optimizing", "sparse"},
     {"exporting"},
     {"_session", "batch", "compat"},
     {"ray", "triton"},
     {"_commands"},
-    {"__main__"},
+    {"__init__", "__main__"},
 )
 PRIVATE_FOLDERS = {"_aten", "_onnx", "_torch", "_commands"}
-MAX_DEPTH = 9  # of modules that import each other at module level, __main__ aside
+MAX_DEPTH = 9  # of modules that import each other at module level
 
 
 def room(path: str) -> str:
@@ -145,10 +146,10 @@ def python_modules() -> dict[str, Path]:
     return {".".join(parts).removesuffix(".__init__"): path for path, parts in files.items()}
 
 
-def statements(body: list[ast.stmt], nested: bool) -> Iterator[ast.Import | ast.ImportFrom]:
-    """Yields import statements, those of functions only if `nested`. Skips what only type checkers see."""
+def statements(body: list[ast.stmt], nested: bool) -> Iterator[ast.stmt]:
+    """Yields simple statements, those of functions only if `nested`. Skips what only type checkers see."""
     for node in body:
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
+        if not hasattr(node, "body") and not hasattr(node, "cases"):
             yield node
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and not nested:
             continue
@@ -159,18 +160,26 @@ def statements(body: list[ast.stmt], nested: bool) -> Iterator[ast.Import | ast.
                     yield from statements([part] if isinstance(part, ast.stmt) else part.body, nested)
 
 
+def imports_by_string(call: ast.Call) -> bool:
+    name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    return name.endswith("import_module") and isinstance(call.args[0], ast.Constant)
+
+
 def imports(module: str, path: Path, modules: dict[str, Path], nested: bool) -> set[str]:
     """Returns the modules of polyop that a module imports."""
     found = set()
     for statement in statements(ast.parse(path.read_text(encoding="utf-8")).body, nested):
         if isinstance(statement, ast.Import):
             found |= {alias.name for alias in statement.names}
-        else:
+        elif isinstance(statement, ast.ImportFrom):
             package = module if path.name == "__init__.py" else module.rpartition(".")[0]
             parts = package.split(".")[: len(package.split(".")) - statement.level + 1] if statement.level else []
             base = ".".join([*parts, *filter(None, [statement.module])])
             found |= {f"{base}.{a.name}" if f"{base}.{a.name}" in modules else base for a in statement.names}
-    return (found & set(modules)) - {module}
+        else:
+            calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
+            found |= {ast.literal_eval(call.args[0]) for call in calls if imports_by_string(call)}
+    return (found & set(modules)) - {module, PACKAGE.name}  # Python imports the package before each of its modules
 
 
 def python_room(module: str) -> str:
@@ -192,14 +201,16 @@ def check_python() -> tuple[list[str], str]:
             own = python_room(module) == python_room(imported)
             if not own and (layer(imported) or 0) >= (layer(module) or 0):
                 wrong.append(f"{path.relative_to(ROOT)}: imports {imported}")
-    found = cycles(graph)
+    found = cycles({module: imports(module, path, modules, nested=True) for module, path in modules.items()})
     wrong += ["cycle: " + " -> ".join(cycle) for cycle in found]
 
     @cache
     def depth(module: str) -> int:
         return 1 + max(map(depth, graph[module]), default=0)
 
-    deepest = 0 if found else max(depth(module) for module in modules if python_room(module) != "__main__")
+    deepest = (
+        0 if found else max(depth(module) for module in modules if python_room(module) not in ("__init__", "__main__"))
+    )
     if deepest > MAX_DEPTH:
         wrong += [f"{m}: {depth(m)} modules deep, expected {MAX_DEPTH} at most" for m in graph if depth(m) > MAX_DEPTH]
     return wrong, f"{len(modules)} Python modules with {sum(map(len, graph.values()))} imports, {deepest} deep"

@@ -28,8 +28,8 @@ from typing import TYPE_CHECKING, Any
 
 from polyop._extents import floor_scale as floor_scale
 from polyop._libraries import find_library
+from polyop._packages import packages
 from polyop.errors import PolyopError
-from polyop.packages import packages
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -101,4 +101,11 @@ def _of_file(file: Path, name: str) -> ModuleType | None:
 def decompositions() -> dict[torch._ops.OpOverload, Callable[..., Any]]:
     """Returns the formula of each operator that has one in torch: a table for `ExportedProgram.run_decompositions` and
     for compilers. A decomposed program does not need polyop, and is slower."""
-    return import_module("polyop._torch.decompositions").decompositions()
+    from polyop._torch.operators import ALL_OPERATORS
+
+    modules = ((operator, find(operator.name, operator.namespace)) for operator in ALL_OPERATORS)
+    return {
+        operator.overload: operator.through(module.formula)
+        for operator, module in modules
+        if module is not None and hasattr(module, "formula")
+    }

@@ -26,7 +26,7 @@ from onnx.defs import OpSchema
 from polyop._libraries import get_onnxruntime_op_path
 from polyop._onnx.catalogue import WITHOUT_EFFECT, find_node, operators, spellings
 from polyop._onnx.node_groups import values
-from polyop.packages import libraries
+from polyop._packages import libraries
 
 __all__ = ["register"]
 

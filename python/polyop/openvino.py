@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from polyop._libraries import find_library, library_file, require_library
-from polyop.packages import libraries
+from polyop._packages import libraries
 
 __all__ = ["OLDEST", "core", "get_openvino_op_path"]
 

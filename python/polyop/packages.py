@@ -15,51 +15,17 @@ same entry points. POLYOP_OPERATORS names folders of further libraries, such as 
 
 from __future__ import annotations
 
-import ctypes
-import os
 import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cache
-from importlib import import_module
-from importlib.metadata import entry_points
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from polyop._libraries import get_onnxruntime_op_path, library_file, library_of
+from polyop._libraries import get_onnxruntime_op_path
+from polyop._packages import Package, found, libraries, packages
 
 if TYPE_CHECKING:
     import onnxruntime
 
 __all__ = ["Package", "libraries", "load", "packages", "register_all"]
-
-_RUNTIMES = ("onnxruntime", "torch", "openvino", "tensorrt")
-
-
-@dataclass(frozen=True)
-class Package:
-    """A package of operators, for one runtime or several."""
-
-    name: str
-    folder: Path
-
-    def library(self, runtime: str) -> Path | None:
-        """Returns the library for "onnxruntime", "torch", "openvino" or "tensorrt", or None if there is none."""
-        path = self.folder / library_file(self.name, runtime)
-        return path if path.is_file() else None
-
-
-def packages() -> list[Package]:
-    """Returns the packages that this polyop can use. Warns once about each other package."""
-    return [package for package, why in _found().values() if why is None]
-
-
-def libraries(runtime: str) -> Iterator[tuple[Package, Path]]:
-    """Yields each package that has a library for this runtime, and the library."""
-    for package in packages():
-        if (library := package.library(runtime)) is not None:
-            yield package, library
 
 
 def load(name: str) -> Package:
@@ -67,16 +33,16 @@ def load(name: str) -> Package:
 
     Packages call this in their __init__.py. Returns the package. Raises ImportError if it is not usable.
     """
-    if name not in _found():
+    if name not in found():
         raise ImportError(
-            f"package '{name}': expected an entry point in the group polyop.operators, got {', '.join(_found()) or 'none'}: "
+            f"package '{name}': expected an entry point in the group polyop.operators, got {', '.join(found()) or 'none'}: "
             "reinstall the package, or name its folder of libraries in POLYOP_OPERATORS"
         )
-    package, why = _found()[name]
+    package, why = found()[name]
     if why is not None:
         raise ImportError(why)
     if package.library("torch") is not None and find_spec("torch") is not None:
-        import_module("polyop._torch.load")  # of all packages
+        from polyop._torch import load as _  # noqa: F401 - registers those of all packages
     return package
 
 
@@ -88,67 +54,3 @@ def register_all(options: onnxruntime.SessionOptions) -> None:
             options.register_custom_ops_library(str(library))
         except Exception as error:  # ONNX Runtime's own types are not public
             warnings.warn(f"the operators of '{package.name}' are left out: {error}", stacklevel=2)
-
-
-@cache
-def _found() -> dict[str, tuple[Package, str | None]]:
-    """Returns the packages by name, each with the reason why it is unusable, or None. The first of a name counts."""
-    found: dict[str, tuple[Package, str | None]] = {}
-    for package in [*_of_environment(), *_installed()]:
-        if package.name in found:
-            continue
-        why = _refusal(package)
-        if why is not None:
-            warnings.warn(why, stacklevel=3)
-        found[package.name] = package, why
-    return found
-
-
-def _of_environment() -> list[Package]:
-    result = []
-    for text in filter(None, os.environ.get("POLYOP_OPERATORS", "").split(os.pathsep)):
-        folder = Path(text).absolute()
-        found = {library_of(path.name, _RUNTIMES) for path in folder.glob("*")}
-        names = sorted(name for name in found - {"polyop"} if name is not None)
-        if not names:
-            warnings.warn(f"POLYOP_OPERATORS: there is no library of operators in {folder}", stacklevel=4)
-        result += [Package(name, folder) for name in names]
-    return result
-
-
-def _installed() -> list[Package]:
-    points = sorted(entry_points(group="polyop.operators"), key=lambda point: point.name)
-    return [
-        Package(point.name, Path(str(point.dist.locate_file(point.module.replace(".", "/")))) / "lib")
-        for point in points
-        if point.dist is not None
-    ]
-
-
-def _refusal(package: Package) -> str | None:
-    """Returns why the package is unusable, or None."""
-    if not any(map(package.library, _RUNTIMES)):
-        return f"package '{package.name}': expected libraries of operators in {package.folder}, found none: reinstall the package"
-    library = package.library("onnxruntime")
-    if library is None:  # the versions of other libraries are checked when they are loaded
-        return None
-    try:
-        check_version(package.name, ctypes.CDLL(str(library)), ctypes.CDLL(get_onnxruntime_op_path()))
-    except (ImportError, OSError) as error:
-        return str(error)
-    return None
-
-
-def check_version(name: str, library: ctypes.CDLL, own: ctypes.CDLL) -> None:
-    """Raises ImportError if the library was built for another version of the SDK's interface (core/library.h)."""
-    got, expected = (
-        handle.polyop_sdk_version() if hasattr(handle, "polyop_sdk_version") else "none" for handle in (library, own)
-    )
-    if got != expected:
-        from polyop import __version__
-
-        raise ImportError(
-            f"the operators of '{name}' were built for version {got} of polyop's SDK, and polyop {__version__} has "
-            f"version {expected}: build them again with this polyop, by `pip install .` in their project, or install the "
-            "polyop that they were built with"
-        )

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from polyop._libraries import get_onnxruntime_op_path, read_catalogue
-from polyop.packages import libraries
+from polyop._packages import libraries
 
 PLUGIN_DOMAIN = "trt.plugins"
 """The domain of all plugins in ONNX Runtime's provider for TensorRT, as in core/node_resolution.h."""

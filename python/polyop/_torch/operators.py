@@ -13,8 +13,8 @@ from warnings import warn
 import torch
 
 from polyop._libraries import find_library, library_file, read_catalogue
+from polyop._packages import check_version, libraries
 from polyop._torch.shapes import Library, Size
-from polyop.packages import check_version, libraries
 
 _LIBRARY = find_library(library_file("polyop", "torch"))
 

@@ -108,7 +108,7 @@ def _allocate_on_cpu() -> None:
 def _install_mamba() -> None:
     from polyop.compat import mamba_ssm
 
-    mamba_ssm.install()
+    mamba_ssm.install(install)
 
 
 _PCDET = {

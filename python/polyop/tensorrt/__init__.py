@@ -24,8 +24,8 @@ import onnx
 from polyop._libraries import find_library, library_file
 from polyop._onnx.atomic_file import prepare_folder, write_atomically
 from polyop._onnx.files import without_links
+from polyop._packages import libraries
 from polyop.errors import MissingRuntimeError, PolyopError
-from polyop.packages import libraries
 from polyop.tensorrt.graph import FP16, ModelError, preprocess_onnx
 from polyop.tensorrt.half import to_fp16
 from polyop.tensorrt.int8 import to_int8

@@ -20,9 +20,9 @@ import onnx
 
 from polyop._libraries import get_onnxruntime_op_path
 from polyop._onnx.files import copy_external_files, read_model
+from polyop._packages import libraries as installed
 from polyop.batch.errors import BatchError
 from polyop.batch.interface import SessionOptions, open_model
-from polyop.packages import libraries as installed
 from polyop.triton import engines, trial
 from polyop.triton.config import Config
 

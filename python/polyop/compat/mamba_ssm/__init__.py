@@ -11,7 +11,7 @@ import importlib
 import importlib.util
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from polyop.compat.mamba_ssm import ops
 from polyop.compat.mamba_ssm.modules.mamba2 import Mamba2
@@ -70,18 +70,18 @@ def _complete() -> None:
             setattr(sys.modules[parent], name, sys.modules[f"mamba_ssm.{part}"])
 
 
-def install() -> None:
+def install(install_also: Callable[[str], object]) -> None:
     """Makes `import mamba_ssm` find the installed package, completed, or this one if there is none.
+
+    install_also: installs a module that the package imports.
 
     If the installed package's Python code does not load either, this one replaces it, and a warning says why.
     """
     own = sys.modules.pop("mamba_ssm", None)
     is_ours = own is not None and own.__name__ == _OURS
     if not is_ours and importlib.util.find_spec("mamba_ssm") is not None:
-        from polyop.compat import _packages
-
         for name in ("selective_scan_cuda", "causal_conv1d", "causal_conv1d_cuda"):  # which it imports
-            _packages.install(name)
+            install_also(name)
         try:
             _complete()
             return

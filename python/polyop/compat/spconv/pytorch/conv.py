@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from polyop.compat.spconv import constants
 from polyop.compat.spconv.core import ConvAlgo
 from polyop.compat.spconv.pytorch.core import IndiceData, SparseConvTensor, expand_nd
-from polyop.compat.spconv.pytorch.modules import SparseModule
+from polyop.compat.spconv.pytorch.modules import Convolution, SparseModule
 from polyop.sparse import Filter, IndicePairs
 
 __all__ = [
@@ -118,7 +118,7 @@ class Paired(SparseModule):
         return output
 
 
-class SparseConvolution(Paired):
+class SparseConvolution(Paired, Convolution):
     """All convolutions."""
 
     def __init__(

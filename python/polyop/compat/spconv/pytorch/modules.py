@@ -25,6 +25,10 @@ class SparseModule(nn.Module):
         self._sparse_unique_name = ""
 
 
+class Convolution(SparseModule):
+    """The base class of convolutions, by which `is_sparse_conv` knows them."""
+
+
 class SparseSequential(SparseModule):
     """A sequence of layers. Layers that are not sparse get the features."""
 
@@ -87,9 +91,7 @@ def is_spconv_module(module: object) -> bool:
 
 
 def is_sparse_conv(module: object) -> bool:
-    from polyop.compat.spconv.pytorch.conv import SparseConvolution
-
-    return isinstance(module, SparseConvolution)
+    return isinstance(module, Convolution)
 
 
 def assign_name_for_sparse_modules(module: nn.Module) -> None:
