@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 """Prints docs/operators/README.md. Reads the table of `polyop ops --markdown` from standard input, and adds links to
 the operators' pages and two columns: where an operator runs, and whether it has a gradient or a function.
+
+With --pages FOLDER, adds the signatures of the functions in Python to the operators' pages in the folder, each the text
+of `polyop ops OPERATOR --markdown`.
 """
 
 from __future__ import annotations
@@ -22,6 +25,16 @@ domain. Where two operators share a name, *with* an attribute says which nodes b
 [gradient kernel](../training.md#what-computes-the-gradients) for the CPU. {functions} have a *function* of standard
 operators, so that a [portable file](../portable-files.md) runs without polyop. The CUDA kernels also serve ONNX Runtime
 and PyTorch; they were [tested on one GPU](../tensorrt.md#what-ran-on-a-gpu).
+
+## Functions
+
+`polyop` has the functions of PyTorch's tensors, [`polyop.numpy`](../onnxruntime.md#without-a-runtime) of NumPy's
+arrays, [`polyop.jax`](../jax.md) of JAX's, and [`polyop.tvm_ffi`](../executorch.md#tvm-ffi) of any framework's. A
+function has the same parameters in all of them; the operator's page states them. Names and defaults are torchvision's
+or MMCV's where the function is theirs. Sizes such as `output_size` are a number or (height, width), choices are texts,
+and flags are True or False. `polyop.numpy` also has `out=`.
+
+## All operators
 
 """
 
@@ -70,6 +83,28 @@ def main() -> None:
     print(HEAD.format(**counts) + table, end="")
 
 
+def add_functions(folder: Path) -> None:
+    from polyop._calls import operators  # after the arguments, so that --help needs no library
+    from polyop._composites import NEEDS
+    from polyop._functions import functions, signature_of
+
+    for operator in operators():
+        page = folder / f"{operator}.md"
+        of_operator = [
+            f"polyop.{name}{signature_of(function)}"
+            for name, function in functions(operators()).items()
+            if operator in NEEDS.get(name, (function.record["name"],))
+        ]
+        before, signature, after = page.read_text(encoding="utf-8").split("\n```\n", 2)
+        section = "\n".join(["\n## Functions", "", "```", *of_operator])
+        page.write_text("\n```\n".join([before, signature, section, after]), encoding="utf-8")
+
+
 if __name__ == "__main__":
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
-    main()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pages", type=Path, metavar="FOLDER")
+    pages = parser.parse_args().pages
+    if pages is None:
+        main()
+    else:
+        add_functions(pages)

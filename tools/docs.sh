@@ -35,6 +35,7 @@ done
 for op in $("$POLYOP" ops --json | python -c 'import json, sys; print(*[o["name"] for o in json.load(sys.stdin)])'); do
   "$POLYOP" ops "$op" --markdown >"$OUT/operators/$op.md"
 done
+"$VENV/bin/python" tools/catalogue.py --pages "$OUT/operators"
 
 if [ "$mode" = --check ]; then
   diff -u docs/openmmlab.md "$OUT/openmmlab.md" && diff -u docs/pytorch-operators.md "$OUT/pytorch-operators.md" && for types in "$OUT"/types/*; do diff -u "python/polyop/$(basename "$types")" "$types" || exit 1; done && diff -ru docs/operators "$OUT/operators" || die "The generated documentation is out of date: run make docs"
