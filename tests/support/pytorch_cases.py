@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import functools
 import itertools
+import random
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -105,30 +107,24 @@ def _model_case(name: str, dtype: torch.dtype) -> Case:
     return case
 
 
-def _operator_case(op: OpInfo, dtype: torch.dtype, number: int | None = None) -> Case | None:
+def _operator_cases(op: OpInfo, dtype: torch.dtype) -> list[Case]:
     if dtype not in op.dtypes:
         # Operators of integers and of complex numbers count once, with the types of float32.
         others = (torch.int64, torch.bool, torch.complex64) if dtype == torch.float32 else ()
         dtype = next((other for other in others if other in op.dtypes), dtype)
     if dtype not in op.dtypes:
-        return None
+        return []
     torch.manual_seed(0)
     cases = []
     for sample in itertools.islice(op.sample_inputs("cpu", dtype, requires_grad=False), MAX_SAMPLES):
         function = partial(_processed, op.op, sample.output_process_fn_grad) if op.name in _SIGNS else op.op
         cases.append(_call(function, (sample.input, *sample.args), dict(sample.kwargs), op.name in _UNSPECIFIED))
-    return _chosen(cases, number)
+    return cases
 
 
-def _chosen(cases: list[Case], number: int | None) -> Case | None:
-    if number is None:
-        return max(cases, key=_rank_and_size, default=None)
-    return cases[number] if number < len(cases) else None
-
-
-def _module_case(info: Any, dtype: torch.dtype, number: int | None = None) -> Case | None:
+def _module_cases(info: Any, dtype: torch.dtype) -> list[Case]:
     if dtype not in info.dtypes:
-        return None
+        return []
     torch.manual_seed(0)
     samples = info.module_inputs_func(info, device="cpu", dtype=dtype, requires_grad=False, training=False)
     cases = []
@@ -140,9 +136,36 @@ def _module_case(info: Any, dtype: torch.dtype, number: int | None = None) -> Ca
             module = info.module_cls(*built.args, **{"device": "cpu", "dtype": dtype, **built.kwargs})
         except TypeError:  # modules without parameters accept neither
             module = info.module_cls(*built.args, **built.kwargs)
-        case = _call(module.eval(), given.args, dict(given.kwargs), False)
-        cases.append(case)
-    return _chosen(cases, number)
+        cases.append(_call(module.eval(), given.args, dict(given.kwargs), False))
+    return cases
+
+
+@functools.lru_cache(maxsize=1)  # samples of one operator are asked for one after another
+def _cases(name: str, dtype: torch.dtype) -> list[Case]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for op in op_db:
+            if operator_name(op) == name:
+                return _operator_cases(op, dtype)
+        for info in module_db:
+            if info.name.replace("_", ".") == name:
+                return _module_cases(info, dtype)
+    raise KeyError(name)
+
+
+def random_samples(names: list[str], dtypes: list[str], count: int, seed: int) -> list[tuple[str, str]]:
+    """Returns a random choice of samples, as names with numbers, such as `cov#2`, and types."""
+    chooses = random.Random(seed)
+    found: dict[tuple[str, str], None] = {}
+    while len(found) < count:
+        name, dtype = chooses.choice(names), chooses.choice(dtypes)
+        try:
+            samples = len(_cases(name, DTYPES[dtype]))
+        except Exception:  # samples may need packages or devices that are missing
+            continue
+        if samples:
+            found[f"{name}#{chooses.randrange(samples)}", dtype] = None
+    return list(found)
 
 
 def case(name: str, dtype: str) -> Case | None:
@@ -152,17 +175,11 @@ def case(name: str, dtype: str) -> Case | None:
     """
     if name.startswith(_MODEL):
         return _model_case(name.removeprefix(_MODEL), DTYPES[dtype])
-    name, _, text = name.partition("#")
-    number = int(text) if text else None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for op in op_db:
-            if operator_name(op) == name:
-                return _operator_case(op, DTYPES[dtype], number)
-        for info in module_db:
-            if info.name.replace("_", ".") == name:
-                return _module_case(info, DTYPES[dtype], number)
-    raise KeyError(name)
+    name, _, number = name.partition("#")
+    cases = _cases(name, DTYPES[dtype])
+    if not number:
+        return max(cases, key=_rank_and_size, default=None)
+    return cases[int(number)] if int(number) < len(cases) else None
 
 
 def tensors_of(result: Any) -> Iterator[torch.Tensor]:

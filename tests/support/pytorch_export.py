@@ -2,6 +2,7 @@
 
     python -m tests.support.pytorch_export --out rows.jsonl [--types f32,f64] [--shapes static,auto,sizes]
                                            [--names REGEX] [--shard 0/1] [--without-polyop] [--models]
+                                           [--samples 600] [--seed 0]
 
 A row is a JSON object on a line: name, type, shapes, status, reason, seconds. Rows that the file has are kept and not
 computed again, so that an interrupted run continues. A child process computes them: one that hangs or crashes costs
@@ -16,6 +17,7 @@ import logging
 import os
 import re
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -38,6 +40,7 @@ STATUSES = {
     "not run": "PyTorch itself does not run the call, or the operator lacks the type.",
 }
 LIMIT_S = 90.0
+"""The processor time of a row. A row that waits as long as ten of them hangs, too."""
 MAX_SAMPLES = 64
 """The number of samples of an operator that are taken from PyTorch's databases."""
 TABLE = Path(__file__).parents[1] / "data" / "pytorch_operators.json"
@@ -227,10 +230,14 @@ def _child(with_polyop: bool) -> None:
     keep_registries()
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
+    outcome("add#0", "f32", "static", with_polyop)  # the first export imports what the others need
+    print("ready", file=answers, flush=True)
     for line in sys.stdin:
         name, dtype, shapes = json.loads(line)
         start = time.monotonic()
+        signal.setitimer(signal.ITIMER_PROF, LIMIT_S)  # its signal ends the process
         status, reason = outcome(name, dtype, shapes, with_polyop)
+        signal.setitimer(signal.ITIMER_PROF, 0)
         row = {
             "name": name, "type": dtype, "shapes": shapes, "status": status, "reason": reason,
             "seconds": round(time.monotonic() - start, 2),
@@ -251,28 +258,32 @@ class _Child:
             self._process = subprocess.Popen(
                 self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
             )
-            limit = LIMIT_S + 60  # the first call imports everything
-        else:
-            limit = LIMIT_S
+            if not self._line(self._process):
+                raise RuntimeError(f"the process of rows does not start: {' '.join(self._command)}")
         process = self._process
         assert process.stdin is not None
-        assert process.stdout is not None
-        line = b""
-        try:
-            process.stdin.write(json.dumps(key).encode() + b"\n")
-            process.stdin.flush()
-            if select.select([process.stdout], [], [], limit)[0]:
-                line = process.stdout.readline()
-        except BrokenPipeError:
-            pass
+        process.stdin.write(json.dumps(key).encode() + b"\n")
+        process.stdin.flush()
+        line = self._line(process)
         if line:
             return json.loads(line)
         self.close()
         name, dtype, shapes = key
-        reason = f"exit status {process.returncode}" if process.returncode != -9 else f"longer than {LIMIT_S:.0f} s"
+        too_long = process.returncode in (-signal.SIGPROF, -signal.SIGKILL)
+        reason = f"longer than {LIMIT_S:.0f} s" if too_long else f"exit status {process.returncode}"
         return {
-            "name": name, "type": dtype, "shapes": shapes, "status": "hangs", "reason": reason, "seconds": limit
+            "name": name, "type": dtype, "shapes": shapes, "status": "hangs", "reason": reason, "seconds": LIMIT_S
         }  # fmt: skip
+
+    @staticmethod
+    def _line(process: subprocess.Popen[bytes]) -> bytes:
+        """Returns the next line of a process; an empty one if it ends or hangs."""
+        assert process.stdout is not None
+        ready = select.select([process.stdout], [], [], 10 * LIMIT_S)[0]
+        line = process.stdout.readline() if ready else b""
+        if ready and not line:
+            process.wait()
+        return line
 
     def close(self) -> None:
         if self._process is not None:
@@ -322,6 +333,8 @@ def main() -> int:
     )
     parser.add_argument("--models", action="store_true", help="the calls that models make, not the test databases")
     parser.add_argument("--names", default="", help="a regular expression that selects names")
+    parser.add_argument("--samples", type=int, help="a random choice of this many samples, as names with numbers")
+    parser.add_argument("--seed", type=int, default=0, help="the seed of --samples")
     parser.add_argument("--of", type=Path, help="a file of rows: computes again those that were not right there")
     parser.add_argument("--table", type=Path, nargs="+", help="writes the table of these files of rows, and ends")
     parser.add_argument("--shard", default="0/1", help="i/n: every n-th case from the i-th on")
@@ -333,15 +346,19 @@ def main() -> int:
     if options.table:
         write_table(options.table)
         return 0
-    from tests.support.pytorch_cases import model_names, names
+    from tests.support.pytorch_cases import model_names, names, random_samples
 
     if options.of:
         keys = [
             (r["name"], r["type"], r["shapes"]) for r in read(options.of) if r["status"] not in ("right", "not run")
         ]
     else:
-        chosen = model_names() if options.models else names()
-        keys = [(n, t, s) for t in options.types.split(",") for s in options.shapes.split(",") for n in chosen]
+        types, shapes = options.types.split(","), options.shapes.split(",")
+        if options.samples:
+            chosen = random_samples(names(), types, options.samples, options.seed)
+            keys = [(n, t, s) for n, t in chosen for s in shapes]
+        else:
+            keys = [(n, t, s) for t in types for s in shapes for n in (model_names() if options.models else names())]
     index, count = map(int, options.shard.split("/"))
     keys = [k for k in keys if re.search(options.names, k[0])][index::count]
     done = {(r["name"], r["type"], r["shapes"]) for r in read(options.out)}
