@@ -76,7 +76,7 @@ def differentiate(
 
     chosen = [tensor for i in requested if (tensor := inputs[i]) is not None]
     if are_active():
-        _, pullback = torch.func.vjp(outputs_of, *chosen)
+        _, pullback = torch.func.vjp(outputs_of, *chosen)  # type: ignore[misc]  # a third result with has_aux
         return list(pullback(tuple(cotangents)))
     differentiable = torch.is_grad_enabled()
     with torch.enable_grad():
@@ -300,7 +300,7 @@ def _register_autograd(operator: Operator, save: Callable[..., None], backward: 
 
     def call(keys: torch._C.DispatchKeySet, *args: Any, **given: Any) -> Any:
         if torch.is_grad_enabled() and torch._C._any_requires_grad(*args):
-            return function.apply(keys, given, *operator.flatten(operator.complete(args)))
+            return function.apply(keys, given, *operator.flatten(operator.complete(args)))  # type: ignore[attr-defined]
         return below(keys, args, given)
 
     operator.register(call, "Autograd", with_keyset=True)

@@ -81,7 +81,7 @@ def _add_complex(table: dict[Any, Callable[..., Any]], registry: _registration.O
     """Adds PyTorch's own decompositions of the operators that the exporter writes for real numbers alone."""
     for op, own in torch._decomp.decomposition_table.items():
         written = registry.get_decomps(op) if op not in table and isinstance(op, torch._ops.OpOverload) else []
-        if written and not any(meta.is_complex for meta in written) and not op._can_decompose():
+        if written and not any(meta.is_complex for meta in written) and not op._can_decompose():  # type: ignore[attr-defined]
             table[op] = functools.partial(_of_complex, own)
 
 
@@ -247,7 +247,7 @@ def _no_check(*args: Any) -> None:
     as a constant."""
 
 
-_WHILE_CAPTURING = {
+_WHILE_CAPTURING: dict[str, Callable[..., Any]] = {
     "torch.nn.modules.transformer:_detect_is_causal_mask": _is_causal,
     "torch.nn.modules.transformer:TransformerEncoder.forward": _encode,
     "torch.nn.modules.rnn:RNNBase.check_forward_args": _no_check,

@@ -5,7 +5,7 @@ It adds entries for these operators and changes nothing else. import_hook.py imp
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch.onnx import symbolic_helper
@@ -66,7 +66,7 @@ def _symbolic(operator: Operator) -> None:
         given = {}
         for attribute, arg in zip(operator.attributes, args[len(inputs) :], strict=True):
             value = symbolic_helper._node_get(arg.node(), "value") if arg.node().kind() == "onnx::Constant" else None
-            value = symbolic_helper._maybe_get_const(arg, _kind(attribute)) if value is None else value
+            value = symbolic_helper._maybe_get_const(arg, cast(Any, _kind(attribute))) if value is None else value
             given[attribute["name"]] = None if symbolic_helper._is_none(arg) else _plain(value)
         name, attributes = operator.node(operator.values(given), chosen_domain())
         written = {f"{k}_{_suffix(v)}": v for k, v in attributes.items()}

@@ -157,7 +157,7 @@ def _nms_by_class(boxes: Any, scores: Any, idxs: Any, iou_threshold: float) -> A
             onnx_ir.convenience.convert_attributes({"axis": 0, "largest": int(largest)}), num_outputs=2,
         )  # fmt: skip
         _core.current_tracer.nodes.append(node)
-        return node.outputs
+        return list(node.outputs)
 
     integer, real = onnx_ir.DataType.INT64, onnx_ir.DataType.FLOAT
     zero, one = constant([0], integer), constant([1], integer)

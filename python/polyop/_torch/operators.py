@@ -159,8 +159,8 @@ def _load(namespace: str, path: Path, own: ctypes.CDLL | None = None) -> tuple[c
     if own is not None:
         check_version(namespace, library, own)
     library.polyop_torch_register.restype = ctypes.c_char_p
-    if error := library.polyop_torch_register():
-        raise ImportError(error.decode())
+    if message := library.polyop_torch_register():
+        raise ImportError(message.decode())
     shapes = Library(library, namespace)
     records = [Operator(record, shapes) for record in read_catalogue(library)]
     operators = {operator.name: operator for operator in records if operator.gradient_of is None}

@@ -22,7 +22,8 @@ def window(at: Tensor, radius: int, size: int) -> tuple[Tensor, Tensor, Tensor]:
 def blend(values: Tensor, fraction: Tensor, dim: int) -> Tensor:
     """Interpolates neighbours along a dimension of K values: K - 1 results."""
     before = (slice(None),) * dim  # not `narrow`, whose length the older exporter does not know
-    return values[(*before, slice(None, -1))] * (1 - fraction) + values[(*before, slice(1, None))] * fraction
+    left, right = (*before, slice(None, -1)), (*before, slice(1, None))
+    return values[left] * (1 - fraction) + values[right] * fraction
 
 
 def spread(grad: Tensor, fraction: Tensor, dim: int) -> Tensor:

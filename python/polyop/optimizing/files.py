@@ -36,7 +36,7 @@ class Source:
     def load(self) -> ir.Model:
         """Returns the unchanged model. Raises FileError if a file is missing or damaged."""
         if not self.is_copied:
-            model = read(self.path) if self.path is not None else ir.from_proto(self._given)
+            model = ir.from_proto(self._given) if isinstance(self._given, onnx.ModelProto) else read(self.path)
             _normalize(model)
             if self.path is not None and (tensors := external_tensors(model)):
                 self.data_folder = Path(tensors[0].base_dir)
@@ -101,7 +101,8 @@ def _normalize(model: ir.Model) -> None:
     for value in (*model.graph.inputs, *model.graph.outputs):
         if value.shape is not None and any(isinstance(dim, int) and dim < 0 for dim in value.shape):
             value.shape = ir.Shape(None if isinstance(dim, int) and dim < 0 else dim for dim in value.shape)
-    for part in (model, *model.functions.values()):
+    parts: list[ir.Model | ir.Function] = [model, *model.functions.values()]
+    for part in parts:
         if (version := part.opset_imports.pop("ai.onnx", None)) is not None:
             part.opset_imports.setdefault("", version)
     for nodes in (model.graph.all_nodes(), *(function.all_nodes() for function in model.functions.values())):

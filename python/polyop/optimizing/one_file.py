@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 import onnx
 import onnx_ir as ir
@@ -42,7 +42,7 @@ def write(model: ir.Model, path: Path, step: Callable[[int, int], None] = lambda
         file.write(first.SerializeToString() + _field(onnx.ModelProto.GRAPH_FIELD_NUMBER, total) + rest)
         for i, (start, value) in enumerate(zip(starts, outside, strict=True)):
             file.write(start)
-            _copy(value.const_value, file)
+            _copy(cast(ir.ExternalTensor, value.const_value), file)
             step(i + 1, len(outside))
         file.write(last.SerializeToString())
 

@@ -223,8 +223,9 @@ def _products(
     if rpb is not None:
         if any(each(is_causal, axes)) or max(each(stride, axes)) > 1:
             raise ValueError(f"{name}: rpb: expected None for a causal axis or a stride")
-        offsets = [r + kernel - 1 for r, kernel in zip(relative, each(kernel_size, axes), strict=True)]
-        products = products + rpb[(slice(None), *offsets)].to(products.dtype)
+        offsets = (r + kernel - 1 for r, kernel in zip(relative, each(kernel_size, axes), strict=True))
+        index_of_bias: tuple[Any, ...] = (slice(None), *offsets)
+        products = products + rpb[index_of_bias].to(products.dtype)
     products = products.masked_fill(index < 0, -torch.inf)
     if additional_keys is not None:
         _check_additional(name, "additional_keys", additional_keys, query)

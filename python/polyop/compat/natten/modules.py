@@ -77,7 +77,8 @@ class _NeighborhoodAttention(nn.Module):
             attend = getattr(functional, f"na{self.axes}d")
             result = attend(query, key, value, **self.arguments, scale=self.scale, rpb=self.rpb)
         if self._pads:
-            result = result[(slice(None), *(slice(extent) for extent in extents))]
+            inner = (slice(None), *(slice(extent) for extent in extents))
+            result = result[inner]
         return self.proj_drop(self.proj(result.flatten(-2)))
 
     def _with_dropout(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:

@@ -70,7 +70,8 @@ def _match(scope: Scope, found: Loop) -> Match | None:
         return Match(name_of(found.node), inputs, [o.value for o in outputs], lambda b, given: given, 0, refused)
 
     def build(b: Builder, given: list[ir.Value]) -> list[ir.Value]:
-        kept = _kept(b, *given, rule, min_score.score)
+        boxes, scores = given
+        kept = _kept(b, boxes, scores, rule, min_score.score)
         if found.steps != ALL:
             kept = b("Slice", kept, b.constant([0]), b.constant([found.steps]), b.constant([0]))
         return [_output(b, output, scope, kept, *given) for output in outputs]

@@ -106,7 +106,8 @@ def _discrete(samples: ir.Value) -> _Level | None:
 
 def _rounded(index: ir.Value, max_nodes: int = 60) -> ir.Value | None:
     """Returns x of int(x * sizes + 0.5), the integer that the index is computed from, or None."""
-    open_, seen = [index], set()
+    open_ = [index]
+    seen: set[ir.Value] = set()
     while open_ and len(seen) < max_nodes:
         value = open_.pop(0)
         node = value.producer()
@@ -242,7 +243,8 @@ def _level_size(scope: Scope, image: ir.Value) -> tuple[int, int] | ir.Value | N
             continue
         target = scope.numbers(reshape.inputs[1])
         if scope.sizes_are_fixed or scope.fixed(reshape.inputs[1]) is not None:
-            return tuple(scope.shape(value)[2:])
+            height, width = scope.shape(value)[2:]
+            return height, width
         if target is None or len(target) != 4 or min(target[2:]) <= 0:
             return None
         return reshape.inputs[1]

@@ -82,7 +82,8 @@ def _nearest(
     fits: Callable[[tuple[int, ...]], bool],
     next_of: Callable[[ir.Value], list[ir.Value | None]],
 ) -> ir.Value | None:
-    open_, seen = [value], set()
+    open_ = [value]
+    seen: set[ir.Value] = set()
     while open_ and len(seen) < _MAX_STEPS:
         value = open_.pop(0)
         if value in seen:

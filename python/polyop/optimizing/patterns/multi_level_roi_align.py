@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import onnx_ir as ir
@@ -48,7 +49,9 @@ def _recognise(node: ir.Node) -> _Pooling | None:
     """Recognizes the chain of nodes that scatter the levels' results; `node` is the last."""
     if any(_scatters(user) and i == 0 for user, i in node.outputs[0].uses()):
         return None
-    poolers, levels, step = [], [], node
+    poolers: list[ir.Node] = []
+    levels: list[ir.Node] = []
+    step = node
     while _scatters(step):
         base, index, updates = step.inputs
         pooler, level = producer(_uncast(updates), "RoiAlign"), _chosen(index)
@@ -186,7 +189,7 @@ def _number(scope: Scope, value: ir.Value | None) -> float | None:
     return float(array.item()) if array is not None and array.size == 1 else None
 
 
-def _attributes(scope: Scope, pooler: ir.Node) -> dict[str, object]:
+def _attributes(scope: Scope, pooler: ir.Node) -> dict[str, Any]:
     """Returns the attributes of polyop's node; spatial_scale is the inverse of the stride."""
     given = {name: attribute.value for name, attribute in pooler.attributes.items()}
     transformation = given.get("coordinate_transformation_mode", "half_pixel" if scope.opset >= 16 else "")
