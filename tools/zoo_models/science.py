@@ -97,6 +97,26 @@ def pooled() -> Built:
     )  # fmt: skip
 
 
+class _Selected(torch.nn.Module):
+    """A pooling that selects nodes, and the edges between them."""
+
+    def __init__(self, pool: Any) -> None:
+        super().__init__()
+        self.pool = pool
+
+    def forward(self, x: torch.Tensor, edges: torch.Tensor) -> Any:
+        x, edges, _, batch, *_ = self.pool(x, edges, batch=edges.new_zeros(x.shape[0]))
+        return x, edges, batch
+
+
+def _selecting(name: str) -> Built:
+    return _Selected(getattr(importlib.import_module("torch_geometric.nn"), name)(8, ratio=0.5)), _edges
+
+
+for _name in ("TopKPooling", "SAGPooling", "ASAPooling"):
+    add("torch_geometric", _name, lambda n=_name: _selecting(n), nodes=(10, 17, 6), edges=(30, 41, 12))
+
+
 @model("torch_geometric", nodes=(10, 17, 6))
 def point_net() -> Built:
     from torch_geometric.nn import PointNetConv

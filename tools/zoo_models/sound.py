@@ -182,23 +182,44 @@ def wavernn() -> Built:
     return net, lambda batch: (torch.randn(batch, 1, 4 * 8), torch.randn(batch, 1, 8, 10))
 
 
-@model("torchaudio", batch=(2, 3, 1), time=(8, 11, 5))
-def tacotron2_encoder() -> Built:
+def _tacotron2() -> Any:
     from torchaudio.models import Tacotron2
 
-    net = Tacotron2(n_symbol=30, n_mels=8, symbol_embedding_dim=16, encoder_embedding_dim=16, decoder_rnn_dim=16,
-                    attention_rnn_dim=16, attention_hidden_dim=8, attention_location_n_filter=4,
-                    attention_location_kernel_size=5, prenet_dim=8, postnet_embedding_dim=8)  # fmt: skip
+    return Tacotron2(n_symbol=30, n_mels=8, symbol_embedding_dim=16, encoder_embedding_dim=16, decoder_rnn_dim=16,
+                     attention_rnn_dim=16, attention_hidden_dim=8, attention_location_n_filter=4,
+                     attention_location_kernel_size=5, prenet_dim=8, postnet_embedding_dim=8)  # fmt: skip
 
+
+@model("torchaudio", batch=(2, 3, 1), time=(8, 11, 5))
+def tacotron2_encoder() -> Built:
     class Encoder(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.net = net
+            self.net = _tacotron2()
 
         def forward(self, ids: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
             return self.net.encoder(self.net.embedding(ids).transpose(1, 2), lengths)
 
     return Encoder(), lambda batch, time: (torch.randint(0, 30, (batch, time)), torch.full((batch,), time))
+
+
+@model("torchaudio", batch=(2, 3, 1), time=(8, 11, 5))
+def tacotron2_decoder() -> Built:
+    """One step. What precedes it drops values at random, in evaluation mode, too."""
+
+    class Step(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = _tacotron2().decoder
+
+        def forward(self, frame: torch.Tensor, memory: torch.Tensor, mask: torch.Tensor, *states: torch.Tensor) -> Any:
+            return self.net.decode(frame, *states, memory, self.net.attention_layer.memory_layer(memory), mask)
+
+    return Step(), lambda batch, time: (
+        torch.randn(batch, 8), torch.randn(batch, time, 16), torch.arange(time).expand(batch, time) >= time - 1,
+        *(torch.randn(batch, 16) for _ in range(4)), torch.rand(batch, time), torch.rand(batch, time),
+        torch.randn(batch, 16),
+    )  # fmt: skip
 
 
 @model("torchaudio", batch=(2, 3, 1), time=(1600, 2000, 1111))

@@ -272,6 +272,33 @@ def lightglue() -> Built:
     )  # fmt: skip
 
 
+@model("transformers", batch=(2, 3, 1))
+def grounding_dino() -> Built:
+    import transformers
+
+    swin = transformers.SwinConfig(image_size=64, embed_dim=8, depths=[1] * 4, num_heads=[1, 1, 2, 2], window_size=4,
+                                   out_features=["stage2", "stage3", "stage4"])  # fmt: skip
+    bert = transformers.BertConfig(vocab_size=2000, hidden_size=32, num_hidden_layers=1, num_attention_heads=2,
+                                   intermediate_size=32)  # fmt: skip
+    config = transformers.GroundingDinoConfig(
+        backbone_config=swin, text_config=bert, d_model=32, encoder_layers=1, decoder_layers=2, encoder_attention_heads=2,
+        decoder_attention_heads=2, encoder_ffn_dim=32, decoder_ffn_dim=32, num_queries=10, max_text_len=16,
+    )  # fmt: skip
+
+    class Detector(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = transformers.GroundingDinoForObjectDetection(config)
+
+        def forward(self, image: torch.Tensor, ids: torch.Tensor) -> Any:
+            found = self.net(image, ids)
+            return found.logits, found.pred_boxes
+
+    return Detector(), lambda batch: (
+        torch.rand(batch, 3, 64, 64), torch.tensor([[101, 5, 6, 1012, 7, 1012, 102]]).repeat(batch, 1)
+    )  # fmt: skip
+
+
 VIT = {"image_size": 32, "patch_size": 8, "num_classes": 5, "dim": 32, "depth": 2, "heads": 2, "mlp_dim": 32}
 
 
