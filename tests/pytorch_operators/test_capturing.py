@@ -99,6 +99,26 @@ def test_functions_of_torchscript(tmp_path: Path) -> None:
     assert torch.equal(halves(x), x[:4])  # as before
 
 
+def test_products_whose_order_depends_on_sizes(tmp_path: Path) -> None:
+    """opt_einsum chooses it, by the example's sizes."""
+    w, v = torch.randn(4, 5), torch.randn(5, 3)
+    report = export(lambda x: torch.einsum("bi,ij,jk->bk", x, w, v), [torch.randn(2, 4)], tmp_path, [{0: "batch"}])
+    assert {"batch": 3} in report.compared
+
+
+def _middle_frequencies(x: Tensor) -> Tensor:
+    kept, centre = min(x.shape[-1], 6), x.shape[-1] // 2
+    found = torch.fft.fftshift(torch.fft.fft(x), -1)
+    found[..., centre - kept // 2 : centre + kept // 2] *= 2
+    return found.abs()
+
+
+def test_slices_of_complex_numbers(tmp_path: Path) -> None:
+    """PyTorch asserts where they begin in memory."""
+    report = export(_middle_frequencies, [torch.randn(2, 8)], tmp_path, [{1: torch.export.Dim("n", min=6)}])
+    assert {"n": 11} in report.compared
+
+
 def _shortcut(x: Tensor, limit: int = 4) -> Tensor:
     kept = x[x > 0][:limit]
     count = len(kept)

@@ -121,6 +121,17 @@ def test_auto_writes_no_loop_of_the_example(tmp_path: Path) -> None:
     assert "differs from PyTorch at time " in text  # the TorchScript exporter does not warn of loops
 
 
+def test_the_line_of_a_size_that_an_equal_one_makes_constant(tmp_path: Path) -> None:
+    class Numbered(torch.nn.Module):
+        def forward(self, x: Tensor, y: Tensor) -> Tensor:
+            numbers = list(range(x.shape[0]))
+            return x + y + torch.tensor(numbers)
+
+    dynamic = {"x": {0: "time"}, "y": {0: "time"}}
+    with pytest.raises(polyop.ExportError, match=f"to be 4, the example's, at {line_of(Numbered.forward, 1)}"):
+        polyop.export(Numbered(), (torch.rand(4), torch.rand(4)), tmp_path / "a.onnx", dynamic=dynamic, verbose=False)
+
+
 @pytest.mark.parametrize(
     ("function", "shape", "condition", "at", "advice"),
     [
