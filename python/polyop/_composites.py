@@ -122,7 +122,7 @@ def voxelization(
     If max_points or max_voxels is -1, returns only the voxel of each point, coors [N, 3].
     """
     del deterministic  # the operator is always deterministic
-    grid = {"voxel_size": tuple(voxel_size), "point_cloud_range": tuple(coors_range)}
+    grid = {"voxel_size": voxel_size, "point_cloud_range": coors_range}
     if max_points == -1 or max_voxels == -1:
         return call("dynamic_voxelize", (points,), grid)
     return call("hard_voxelize", (points,), {**grid, "max_num_points": max_points, "max_voxels": max_voxels}, 3)

@@ -175,6 +175,26 @@ def _numbers(value: Any, count: int) -> Any:
     return values if isinstance(values, tuple) or value is None or isinstance(value, str) else (values,) * count
 
 
+def _count(attribute: Mapping[str, Any]) -> int:
+    """Returns the number of equal values that a single one stands for."""
+    return len(attribute["default"]) if len(set(attribute["default"])) == 1 else 1
+
+
+def _required(op: str, name: str, value: Any) -> Any:
+    if value is None:
+        raise ValueError(f"polyop::{op}: attribute '{name}': expected a value, got None")
+    return value
+
+
+def _choice(op: str, name: str, choices: Sequence[str], value: Any) -> Any:
+    """Returns a text, also for the number by which nodes write it."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, int) and value in range(len(choices)):
+        return choices[value]
+    raise ValueError(f"polyop::{op}: attribute '{name}': expected one of {', '.join(choices)}, got {value!r}")
+
+
 def _pair(op: str, name: str, value: Any) -> tuple[Any, Any]:
     """Returns a height and a width."""
     values = _values(value)
@@ -225,7 +245,10 @@ def define_all(
     def by_name(
         op: str, inputs: Sequence[Any], attributes: Mapping[str, Any], outputs: int | None = None, **more: Any
     ) -> Any:
-        values = tuple(attributes.get(attribute["name"]) for attribute in records[op]["attributes"])
+        values = tuple(
+            _numbers(attributes.get(a["name"]), _count(a)) if a["type"].endswith("s") else attributes.get(a["name"])
+            for a in records[op]["attributes"]
+        )
         return call(op, inputs, values, outputs, **more)
 
     arrays.by_name = by_name
@@ -241,8 +264,9 @@ def _define(
     """Returns the function, whose source is compiled: to bind arguments by inspect is slower than a small kernel."""
     name, op = function.name, function.record["name"]
     uses: dict[str, Any] = {
-        "_call": call, "_composite": function.composite, "_flag": _flag, "_named": _named, "_numbers": _numbers,
-        "_pair": _pair, "_partial": partial, "_unless": _unless, "inf": math.inf,
+        "_call": call, "_choice": _choice, "_composite": function.composite, "_flag": _flag, "_named": _named,
+        "_numbers": _numbers, "_pair": _pair, "_partial": partial, "_required": _required, "_unless": _unless,
+        "inf": math.inf,
     }  # fmt: skip
     keywords = keywords if function.is_call else ()
     signature = signature_of(function)
@@ -257,7 +281,9 @@ def _define(
     else:
         assert function.row is not None
         pairs = [p for p in function.parameters if p.kind == "pair"]
-        body = [f"{', '.join('_' + s for s in p.sources)} = _pair({op!r}, {p.name!r}, {p.name})" for p in pairs]
+        for p in pairs:
+            value = f"_required({op!r}, {p.name!r}, {p.name})" if p.default is _REQUIRED else p.name
+            body.append(f"{', '.join('_' + s for s in p.sources)} = _pair({op!r}, {p.name!r}, {value})")
         inputs = {p.sources[0]: p.name for p in function.parameters if p.kind in ("input", "variadic")}
         passed = "".join(inputs[given["name"]] + ", " for given in function.record["inputs"])
         values = "".join(_expression(function, attribute) + ", " for attribute in function.record["attributes"])
@@ -286,16 +312,19 @@ def _expression(function: Function, attribute: Mapping[str, Any]) -> str:
     parameter = next(p for p in function.parameters if name in p.sources)
     if parameter.kind == "pair":
         return f"_{name}"
+    op, default, value = function.record["name"], default_of(attribute), parameter.name
+    if parameter.default is _REQUIRED:
+        value = f"_required({op!r}, {parameter.name!r}, {value})"
     if parameter.kind == "flag":
-        return f"_flag({parameter.name})"
-    default = default_of(attribute)
+        return f"_flag({value})"
+    if attribute["choices"]:
+        return f"_choice({op!r}, {parameter.name!r}, {tuple(attribute['choices'])}, {value})"
     if isinstance(default, list):
-        count = len(default) if len(set(default)) == 1 else 1
-        numbers = f"_numbers({parameter.name}, {count})"
-        return f"_flag({numbers})" if isinstance(parameter.default, bool) else numbers
+        value = f"_numbers({value}, {_count(attribute)})"
+        return f"_flag({value})" if isinstance(parameter.default, bool) else value
     if isinstance(default, float) and math.isinf(default):
-        return f"_unless({parameter.name}, {default})"
-    return parameter.name
+        return f"_unless({value}, {default})"
+    return value
 
 
 def documentation(function: Function) -> str:

@@ -87,7 +87,7 @@ def _array(value: Any, given: dict[str, Any]) -> Any:
 
 def _attribute(attribute: dict[str, Any], value: Any) -> Any:
     """Returns the value in 64 bits, as the library reads it."""
-    name, kind, choices = attribute["name"], attribute["type"], attribute["choices"]
+    name, kind = attribute["name"], attribute["type"]
     if is_text(attribute, value):
         return value
     if isinstance(value, jax.core.Tracer):
@@ -95,10 +95,6 @@ def _attribute(attribute: dict[str, Any], value: Any) -> Any:
             f"attribute '{name}': expected a number, got a traced array; name it in jax.jit's static_argnames"
         )
     array = np.array(numbers_of(name, kind, value), np.int64 if kind.startswith("int") else np.float64)
-    if choices:  # by its number
-        if array[0] not in range(len(choices)):
-            raise ValueError(f"attribute '{name}': expected one of {', '.join(choices)}, got {value}")
-        return choices[array[0]]
     return array if kind.endswith("s") else array[0]
 
 

@@ -115,7 +115,7 @@ CALLS: dict[str, tuple[tuple, dict[str, Any]]] = {
     "knn": ((3, POINTS), {}),
     "knn_query": ((3, POINTS[0], np.int32([30])), {}),
     "ball_query": ((0.0, 0.4, 5, POINTS, POINTS[:, :4].copy()), {}),
-    "voxelization": ((POINTS[0], (0.2, 0.2, 0.2), [0, 0, 0, 1, 1, 1], 4, 40), {}),
+    "voxelization": ((POINTS[0], 0.2, np.array([0, 0, 0, 1, 1, 1]), 4, 40), {}),
     "svd": ((IMAGE[0],), {"full_matrices": True}),
 }
 
@@ -152,11 +152,13 @@ def test_numbers(name: str) -> None:
 
 REFUSED = {
     "three sizes": ((IMAGE, ROIS, (7, 7, 7)), {}, "'output_size': expected a number or (height, width), got (7, 7, 7)"),
+    "no size": ((IMAGE, ROIS, None), {}, "attribute 'output_size': expected a value, got None"),
     "fraction": ((IMAGE, ROIS, 7.5), {}, "attribute 'output_size': expected an integer of 64 bits, got 7.5"),
     "range": ((IMAGE, ROIS, 0), {}, "attribute 'output_size': expected a number in [1, 4096], got 0"),
     "flag": ((IMAGE, ROIS, 7), {"aligned": "no"}, "attribute 'aligned': expected an integer of 64 bits, got 'no'"),
     "text": ((IMAGE, ROIS, 7), {"spatial_scale": "1"}, "attribute 'spatial_scale': expected a number, got '1'"),
     "mode": ((IMAGE, ROIS, 7), {"mode": "sum"}, "attribute 'mode': expected one of {avg, max}, got sum"),
+    "mode's number": ((IMAGE, ROIS, 7), {"mode": 2}, "attribute 'mode': expected one of avg, max, got 2"),
     "shape": ((IMAGE, ROIS[:, :4].copy(), 7), {}, "'boxes': expected dimension 1 to be 5, got 4"),
     "None": ((IMAGE, None, 7), {}, "'boxes': expected "),
 }
