@@ -331,7 +331,7 @@ for _name, _options in {
 
 @model("pytorch-forecasting", **BATCH)
 def nbeats_block() -> Built:
-    from pytorch_forecasting.models.nbeats.submodules import NBEATSGenericBlock
+    from pytorch_forecasting.layers._nbeats._blocks import NBEATSGenericBlock
 
     return NBEATSGenericBlock(16, 4, backcast_length=12, forecast_length=4), lambda batch: torch.randn(batch, 12)
 

@@ -17,6 +17,7 @@ _INSTEAD = {
 _NO_KERNEL = frozenset(("_local_scalar_dense", "_to_sparse", "equal", "is_nonzero", "item"))
 # Errors of the capture about values that are unknown before a program runs.
 _OF_VALUES = frozenset(("GuardOnDataDependentSymNode", "DataDependentOutputException", "DynamicOutputShapeException"))
+_SPARSE = re.compile(r"compressed tensor|\bsparse", re.IGNORECASE)
 _NUMPY = ".numpy() is not supported for tensor subclasses"
 _CONSTANT = re.compile(r"^\(?L\['(\w+)'\]\S*\.size\(\)\[(\d+)\]\)? == (\d+)$")
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
@@ -29,7 +30,12 @@ def _called_at(error: BaseException) -> str:
 
 
 def advise_on_capture(error: BaseException) -> Iterator[str]:
-    """Yields what to tell a user about a program whose capture stopped, because it depends on values of tensors."""
+    """Yields what to tell a user about a program whose capture stopped: it depends on values of tensors, or has sparse
+    ones."""
+    if sparse := next((c for c in causes(error) if _SPARSE.search(str(c)) and _called_at(c)), None):
+        yield f"the program has a sparse tensor, at {_called_at(sparse)}"
+        yield f"write instead: {_INSTEAD['_to_sparse']}"
+        return
     cause = next((c for c in causes(error) if type(c).__name__ in _OF_VALUES or _NUMPY in str(c)), None)
     if cause is None:
         return
