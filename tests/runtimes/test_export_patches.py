@@ -124,7 +124,8 @@ def test_a_function_that_does_not_exist_is_left_out(name: str, monkeypatch: pyte
         assert hasattr(*found) == inherited
     with pytest.raises(KeyError) as error, polyop.translations():
         raise KeyError
-    assert getattr(error.value, "__notes__", []) == lacking
+    if sys.version_info >= (3, 11):  # errors have notes
+        assert getattr(error.value, "__notes__", []) == lacking
     assert hasattr(*found) == inherited
 
 
