@@ -172,6 +172,8 @@ def nms_match(arrays: Arrays, dets: Any, iou_threshold: float) -> list[Any]:
     dets = arrays.of(dets, "dets", "nms_match")
     if dets.shape[0] == 0:
         return []
+    if len(dets.shape) != 2 or dets.shape[1] != 5:
+        raise ValueError(f"polyop::nms_match: 'dets': expected shape [N, 5], got {list(dets.shape)}")
     boxes, scores = arrays.float32(dets[None, :, :4]), arrays.float32(dets[None, None, :, 4])
     matches = arrays.call("nms_match", (boxes, scores, float(iou_threshold), float("-inf")), {})
     if isinstance(matches, tuple):  # JAX's, which has as many rows as there could be

@@ -177,6 +177,14 @@ def test_errors(what: str) -> None:
             module.roi_align(*given, output_height=7)
 
 
+def test_matches_of_boxes_without_scores_are_refused() -> None:
+    """JAX would read another column."""
+    for module in MODULES:
+        boxes = torch.from_numpy(BOXES) if module is polyop.functional else BOXES
+        with pytest.raises(ValueError, match=r"^polyop::nms_match: 'dets': expected shape \[N, 5\], got \[3, 4\]$"):
+            module.nms_match(boxes, 0.5)
+
+
 @pytest.mark.parametrize("name", ["functional", "numpy", "jax", "tvm_ffi"])
 def test_types_are_current(name: str) -> None:
     assert (ROOT / f"python/polyop/{name}.pyi").read_text() == run(sys.executable, ROOT / "tools/stubs.py", name)
