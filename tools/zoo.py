@@ -51,7 +51,7 @@ SLOW_IMPORTS = {
 }  # fmt: skip
 """The modules that are imported before the first model of a package, so that its other models need not do it."""
 _TELLING = re.compile(
-    r"has no ONNX form|depends on values|needs dimension|no other size|differ|assumed|could not be|cannot run|Error"
+    r"has no ONNX form|depends on values|sparse tensor|needs dimension|no other size|differ|assumed|could not be|cannot run"
 )
 _RANDOM = "PyTorch's own results differ from run to run"
 _FOLDERS = re.compile(r"/[^ ,:\"']*/(?=[^ /]+\.py)")
@@ -319,7 +319,8 @@ def _short(text: str) -> str:
     if _RANDOM in text:
         return _RANDOM
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    chosen = next((line for line in lines[1:] if _TELLING.search(line)), lines[0] if lines else "")
+    telling = [line for line in lines[1:] if _TELLING.search(line)] + [line for line in lines[1:] if "Error" in line]
+    chosen = next(iter([*telling, *lines]), "")
     return _FOLDERS.sub("", chosen).replace("|", "/")[:160]
 
 

@@ -137,7 +137,7 @@ def test_the_line_of_a_size_that_an_equal_one_makes_constant(tmp_path: Path) -> 
     [
         (branch_on_size, (1, 1, 16), "(time % 4) == 0", 1, "without a branch"),
         (size_as_python_number, (1, 16), "math.ceil(time / 4) == 4", 1, "(n + k - 1) // k"),
-        (far_branch, (6,), "time <= 300", 1, "torch.cond in place of `if`; or state the sizes that the model is for: "
+        (far_branch, (6,), "time <= 300", 1, "torch.cond in place of `if`\nor state the sizes that the model is for: "
          "torch.export.Dim('time', max=300)"),
         (twice_the_half, (1, 1, 16), "(2*(time // 2)) == time", 2, "2 * torch.export.Dim('time_2')"),
         (at_least_six, (8,), "time >= 6", 1, "torch.export.Dim('time', min=6)"),

@@ -94,7 +94,7 @@ def _guards(env: ShapeEnv, lines: Mapping[str, str]) -> Iterator[Guard]:
 
 
 def _line_of_equal(expr: Any, env: ShapeEnv, lines: Mapping[str, str]) -> str:
-    """Returns the line that made another size constant, which is equal to this one; empty for other conditions."""
+    """Returns the line by which another size became constant that equals this one; empty for other conditions."""
     if not isinstance(expr, sympy.Eq) or not expr.rhs.is_Integer:
         return ""
     equal = (size for size in env.replacements if expr.lhs in (size, env.replacements[size]))

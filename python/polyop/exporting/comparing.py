@@ -303,7 +303,7 @@ def _advice(broken: Sequence[str], stated: Sequence[str]) -> str:
     else:
         advice = "torch.cond in place of `if`"
     sizes = ", ".join(stated) or "torch.export.Dim(name, min=…, max=…)"
-    return f"{advice}; or state the sizes that the model is for: {sizes}"
+    return f"{advice}\nor state the sizes that the model is for: {sizes}"
 
 
 def _first_line(error: BaseException) -> str:
