@@ -68,6 +68,7 @@ def _entries() -> Iterator[tuple[str, Any]]:
 
     for operator in registry.all_functions():
         group = registry.get_function_group(operator)
+        assert group is not None
         yield from ((f"TorchScript's form of {operator}, opset {n}", group.get(n)) for n in range(7, 24))
     for meta in _torchlib_registry.get_torchlib_ops():
         yield f"dynamo's form of {meta.fx_target}", meta.onnx_function
@@ -124,6 +125,7 @@ def _export(model: nn.Module, *args: Tensor, dynamic: Any = None) -> bytes:
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
         program = torch.onnx.export(model.eval(), args, dynamo=True, verbose=False, dynamic_shapes=dynamic)
+    assert program is not None
     return program.model_proto.SerializeToString(deterministic=True)
 
 
@@ -168,9 +170,7 @@ def _files() -> dict[str, str]:
         try:
             found[name] = hashlib.sha256(write()).hexdigest()
         except Exception as error:
-            while error.__cause__ is not None:
-                error = error.__cause__
-            found[name] = f"{type(error).__name__}: {error}".splitlines()[0]
+            found[name] = f"{type(error).__name__}: {error.__cause__}"
     return found
 
 
