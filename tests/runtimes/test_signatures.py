@@ -48,7 +48,7 @@ def test_every_operator_has_a_function() -> None:
 
 
 def test_every_attribute_is_a_parameter() -> None:
-    """Or has a value in the row of the function; and defaults that a row does not change are the definition's."""
+    """Or has a value in the row of the function."""
     for name, function in functions(operators()).items():
         if function.row is None:
             continue
