@@ -427,8 +427,8 @@ HEAD = """# Models of {packages} packages
 `tools/zoo.py` builds models of packages from PyPI with random weights, exports each by `polyop.export` with fixed and
 with dynamic sizes, and runs the files. It compares them with the model in float64, with other data and at two further
 sizes, in addition to the comparisons of `polyop.export`. A file that differs although `polyop.export` wrote it is
-wrong. Optimized: by `polyop optimize`. OpenVINO runs the file with dynamic sizes if there is one. TensorRT-RTX parses it
-and builds an engine, without a GPU.
+wrong. Optimized: by `polyop optimize`. OpenVINO runs the file with dynamic sizes if there is one. TensorRT-RTX parses
+it and builds an engine, without a GPU.
 
 {models} of the {all} models of `tools/zoo_models/` were measured, of {packages} packages. The table counts the models
 for which a step was measured; the list has a dash for the others, and for steps that a model does not have. A file of

@@ -123,7 +123,7 @@ def _x_transformers(**options: Any) -> Built:
 for _name, _options in {
     "decoder": {}, "encoder": {"encoder": True}, "rotary": {"rotary_pos_emb": True}, "alibi": {"alibi_pos_bias": True},
     "relative_bias": {"rel_pos_bias": True}, "gated": {"ff_glu": True, "use_rmsnorm": True},
-    "talking_heads": {"attn_talking_heads": True}, "sparse_topk": {"attn_sparse_topk": 4}, "sandwich": {"sandwich_coef": 1},
+    "talking_heads": {"attn_pre_talking_heads": True, "attn_post_talking_heads": True}, "sparse_topk": {"attn_sparse_topk": 4}, "sandwich": {"sandwich_coef": 1},
     "qk_norm": {"attn_qk_norm": True}, "shift_tokens": {"shift_tokens": 1}, "multi_query": {"attn_one_kv_head": True},
 }.items():  # fmt: skip
     add("x-transformers", _name, lambda o=_options: _x_transformers(**o), **SIZES)
