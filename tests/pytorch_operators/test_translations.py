@@ -522,6 +522,8 @@ def test_polygamma_far_below_zero(n: int, expected: list[float]) -> None:
 
 
 def test_every_translation_belongs_to_an_operator() -> None:
+    for module in ("torch.ao.quantization.fx._decomposed", "transformers.integrations.moe"):
+        importlib.import_module(module)  # which define operators
     unknown = [target for target in TRANSLATIONS if overload(target) is None]
     assert not unknown
 
@@ -864,6 +866,33 @@ class Count(torch.nn.Module):
 def test_export_assumes_nothing_of_numbers_that_are_no_sizes(tmp_path: Path) -> None:
     with pytest.raises(polyop.ExportError, match="a Python condition depends on values of a tensor"):
         polyop.export(Count(), _random(4), tmp_path / "count.onnx", exporter="dynamo", verbose=False)
+
+
+# ---- functions of complex numbers -------------------------------------------------------------------
+
+
+_COMPLEX_FUNCTIONS = (
+    "sqrt", "rsqrt", "log2", "log10", "exp2", "expm1", "log1p", "tan", "acos", "asin", "atan", "acosh", "asinh",
+    "atanh", "sinc",
+)  # fmt: skip
+
+
+def test_functions_of_complex_numbers() -> None:
+    """Also on both sides of the branch cuts, which the sign of a zero tells apart."""
+    cuts = [(real, zero) for real in (-3.0, -0.25, 0.25, 3.0) for zero in (0.0, -0.0)]
+    points = torch.tensor([*cuts, *((zero, real) for real, zero in cuts), *(_random(9, 2) * 3).tolist()])
+
+    def call(pairs: torch.Tensor) -> Any:
+        z = torch.view_as_complex(pairs)
+        return [
+            *(torch.view_as_real(getattr(torch, name)(z)) for name in _COMPLEX_FUNCTIONS),
+            torch.view_as_real(torch.pow(2.0, z)), torch.view_as_real(torch.full_like(z, 2 + 1j)),
+            torch.view_as_real(torch.logaddexp(z, z * 0.5)), torch.logical_or(z, z * 0),
+            torch.view_as_real(torch.where(z.real > 0, z, 2)), torch.view_as_real(torch.where(z.real > 0, 1j, z)),
+            torch.isclose(z, z * (1 + 1e-6)), torch.isclose(z, z / 0, equal_nan=True),
+        ]  # fmt: skip
+
+    check(call, points, dynamic=[(0,)], rtol=1e-5, atol=1e-5)
 
 
 # ---- PyTorch's test databases ----------------------------------------------------------------------
