@@ -448,8 +448,10 @@ def page(rows: Sequence[Mapping[str, Any]]) -> str:
     for step, title in zip(STEPS, TITLES, strict=True):
         counted = Counter(row[step][0] for row in built if row.get(step, ["-"])[0] != "-")
         total, right = counted.total(), counted["right"] + counted["built"]
+        if not total:
+            continue
         wrong = counted["wrong"]
-        share = f"{100 * right / max(total, 1):.1f} %"
+        share = f"{100 * right / total:.1f} %"
         lines.append(f"| {title} | {total} | {right} ({share}) | {wrong} | {total - right - wrong} |\n")
     lines += ["\n| Package | Model | " + " | ".join(TITLES) + " | reason |\n", "|---" * (len(TITLES) + 3) + "|\n"]
     for row in sorted(built, key=lambda row: (row["package"], row["model"])):
