@@ -100,5 +100,5 @@ class _Arrays(Arrays):
 
 
 _functions = define_all(_RECORDS, _call, _Arrays(), __name__)
-__all__ = sorted(("node_domain", *_functions))
+__all__ = ["node_domain", *_functions]
 globals().update(_functions)

@@ -35,5 +35,5 @@ class _Arrays(Arrays):
 
 
 _functions = define_all(operators(), call, _Arrays(), __name__, ("out",))
-__all__ = sorted(("set_num_threads", *_functions))
+__all__ = ["set_num_threads", *_functions]
 globals().update(_functions)
