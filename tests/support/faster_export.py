@@ -52,13 +52,13 @@ def _override_from_kept(override: Callable[..., Any]) -> Callable[..., Any]:
     kept: dict[Any, tuple[dict[Any, Any], Any]] = {}
 
     @contextmanager
-    def call(wanted: dict[Any, Any]) -> Iterator[None]:
-        new = {op: function for op, function in wanted.items() if op not in kept}
+    def call(functions: dict[Any, Any]) -> Iterator[None]:
+        new = {op: function for op, function in functions.items() if op not in kept}
         with override(new):
             for op in new:
                 kept[op] = dict(op.py_kernels), op_implementations_dict[op]
-        before = {op: dict(op.py_kernels) for op in wanted}
-        for op, function in wanted.items():
+        before = {op: dict(op.py_kernels) for op in functions}
+        for op, function in functions.items():
             kernels, implementation = kept[op]
             op.py_kernels.update(kernels)
             op.py_kernels[_COMPOSITE] = function

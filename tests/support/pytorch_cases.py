@@ -140,7 +140,7 @@ def _module_cases(info: Any, dtype: torch.dtype) -> list[Case]:
     return cases
 
 
-@functools.lru_cache(maxsize=1)  # samples of one operator are asked for one after another
+@functools.lru_cache(maxsize=1)  # samples of one operator follow each other
 def _cases(name: str, dtype: torch.dtype) -> list[Case]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -25,21 +25,21 @@ def is_complex(leaf: Any) -> bool:
     return isinstance(dtype, torch.dtype) and dtype.is_complex
 
 
-def _parts(z: Tensor) -> tuple[Tensor, Tensor]:
+def parts(z: Tensor) -> tuple[Tensor, Tensor]:
     pairs = torch.view_as_real(z)
     return pairs.select(-1, 0), pairs.select(-1, 1)
 
 
-def _both_parts(x: Tensor) -> tuple[Tensor, Tensor]:
+def both_parts(x: Tensor) -> tuple[Tensor, Tensor]:
     """Returns the parts of a number that may be real."""
-    return _parts(x) if x.dtype.is_complex else (x, torch.zeros_like(x))
+    return parts(x) if x.dtype.is_complex else (x, torch.zeros_like(x))
 
 
-def _joined(real: Tensor, imaginary: Tensor) -> Tensor:
+def joined(real: Tensor, imaginary: Tensor) -> Tensor:
     return torch.view_as_complex(torch.stack([real, imaginary], -1))
 
 
-def _adds(*targets: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def adds(*targets: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Adds the decorated function for calls with complex tensors or types; other calls keep their translation."""
 
     def add(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -68,7 +68,7 @@ def _part(value: Any, at: int) -> Any:
     """Returns a part of an argument. Integers and booleans are indices, sizes and masks, the same for both parts."""
     if isinstance(value, Tensor) and (value.dtype.is_complex or value.dtype.is_floating_point):
         if value.dtype.is_complex:
-            return _parts(value)[at]
+            return parts(value)[at]
         return value if at == 0 else torch.zeros_like(value)
     if isinstance(value, (complex, float)):
         return (value.real, value.imag)[at]
@@ -92,10 +92,10 @@ def _by_parts(target: str) -> None:
             return NotImplemented
         real, imaginary = (op(*(_part(a, at) for a in args), **_mapped(given, at)) for at in (0, 1))
         if isinstance(real, Tensor):
-            return _joined(real, imaginary)
-        return [_joined(a, b) for a, b in zip(real, imaginary, strict=True)]
+            return joined(real, imaginary)
+        return [joined(a, b) for a, b in zip(real, imaginary, strict=True)]
 
-    _adds(target)(call)
+    adds(target)(call)
 
 
 def _mapped(given: dict[str, Any], at: int) -> dict[str, Any]:
@@ -106,74 +106,74 @@ for _name in _OF_PARTS:
     _by_parts(f"aten::{_name}")
 
 
-@_adds("aten::_to_copy")
+@adds("aten::_to_copy")
 def to_copy(self: Tensor, *, dtype: torch.dtype | None = None, **given: Any) -> Any:
     if dtype is None or dtype == self.dtype:
         return self.clone()
     if dtype == torch.bool:
-        real, imaginary = _parts(self)
+        real, imaginary = parts(self)
         return (real != 0) | (imaginary != 0)
     if not dtype.is_complex:
-        return _parts(self)[0].to(dtype)
-    return _joined(*(part.to(_REAL_TYPE[dtype]) for part in _both_parts(self)))
+        return parts(self)[0].to(dtype)
+    return joined(*(part.to(_REAL_TYPE[dtype]) for part in both_parts(self)))
 
 
-@_adds("aten::copy")
+@adds("aten::copy")
 def copy(self: Tensor, src: Tensor, non_blocking: bool = False) -> Any:
     if not self.dtype.is_complex:
         return NotImplemented
-    parts = (part.to(_REAL_TYPE[self.dtype]) for part in _both_parts(src))
-    return _joined(*(part.expand(self.shape).clone() for part in parts))
+    converted = (part.to(_REAL_TYPE[self.dtype]) for part in both_parts(src))
+    return joined(*(part.expand(self.shape).clone() for part in converted))
 
 
-@_adds("aten::zeros")
+@adds("aten::zeros")
 def zeros(size: Sequence[int], *, dtype: torch.dtype, device: Any = None, **given: Any) -> Any:
     part = torch.zeros(size, dtype=_REAL_TYPE[dtype], device=device)
-    return _joined(part, part)
+    return joined(part, part)
 
 
-@_adds("aten::ones")
+@adds("aten::ones")
 def ones(size: Sequence[int], *, dtype: torch.dtype, device: Any = None, **given: Any) -> Any:
     part = torch.ones(size, dtype=_REAL_TYPE[dtype], device=device)
-    return _joined(part, torch.zeros_like(part))
+    return joined(part, torch.zeros_like(part))
 
 
-@_adds("aten::pad")
+@adds("aten::pad")
 def pad(self: Tensor, pad: Sequence[int], mode: str = "constant", value: Any = None) -> Any:
     value = complex(0 if value is None else value)
     if mode != "constant":
-        return _joined(*(torch.nn.functional.pad(part, list(pad), mode) for part in _parts(self)))
-    real, imaginary = _parts(self)
+        return joined(*(torch.nn.functional.pad(part, list(pad), mode) for part in parts(self)))
+    real, imaginary = parts(self)
     fill = torch.nn.functional.pad
-    return _joined(fill(real, list(pad), value=value.real), fill(imaginary, list(pad), value=value.imag))
+    return joined(fill(real, list(pad), value=value.real), fill(imaginary, list(pad), value=value.imag))
 
 
-@_adds("aten::masked_fill.Scalar")
+@adds("aten::masked_fill.Scalar")
 def masked_fill(self: Tensor, mask: Tensor, value: Any) -> Any:
-    real, imaginary = _parts(self)
+    real, imaginary = parts(self)
     value = complex(value)
-    return _joined(real.masked_fill(mask, value.real), imaginary.masked_fill(mask, value.imag))
+    return joined(real.masked_fill(mask, value.real), imaginary.masked_fill(mask, value.imag))
 
 
 # ---- products --------------------------------------------------------------------------------------
 
 
-@_adds("aten::einsum")
+@adds("aten::einsum")
 def einsum(equation: str, tensors: Sequence[Tensor], *, path: Any = None) -> Any:
-    parts = [_parts(z) if z.dtype.is_complex else (z,) for z in tensors]
+    pairs = [parts(z) if z.dtype.is_complex else (z,) for z in tensors]
     sums: list[Any] = [None, None]
-    for chosen in itertools.product(*(range(len(p)) for p in parts)):
+    for chosen in itertools.product(*(range(len(p)) for p in pairs)):
         power = sum(chosen)  # of the imaginary unit
-        term = torch.einsum(equation, *(p[at] for p, at in zip(parts, chosen, strict=True)))
+        term = torch.einsum(equation, *(p[at] for p, at in zip(pairs, chosen, strict=True)))
         before = sums[power % 2]
         if power % 4 >= 2:
             sums[power % 2] = -term if before is None else before - term
         else:
             sums[power % 2] = term if before is None else before + term
-    return _joined(sums[0], sums[1])
+    return joined(sums[0], sums[1])
 
 
-@_adds("aten::prod.dim_int")
+@adds("aten::prod.dim_int")
 def prod(self: Tensor, dim: int, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> Any:
     size = self.shape[dim]
     if not isinstance(size, int) or size == 0 or dtype not in (None, self.dtype):
@@ -185,18 +185,18 @@ def prod(self: Tensor, dim: int, keepdim: bool = False, *, dtype: torch.dtype | 
     return result.unsqueeze(dim) if keepdim else result
 
 
-@_adds("aten::linear")
+@adds("aten::linear")
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
     result = torch.matmul(input, weight.mT)
     return result if bias is None else result + bias
 
 
-@_adds("aten::mm", "aten::bmm", "aten::mv", "aten::dot")
+@adds("aten::mm", "aten::bmm", "aten::mv", "aten::dot")
 def product(self: Tensor, mat2: Tensor) -> Any:
     return torch.matmul(self, mat2)
 
 
-@_adds("aten::square")
+@adds("aten::square")
 def square(self: Tensor) -> Any:
     return self * self
 
@@ -205,12 +205,12 @@ def square(self: Tensor) -> Any:
 
 
 def _polar(magnitude: Tensor, angle: Tensor) -> Tensor:
-    return _joined(magnitude * torch.cos(angle), magnitude * torch.sin(angle))
+    return joined(magnitude * torch.cos(angle), magnitude * torch.sin(angle))
 
 
-@_adds("aten::exp")
+@adds("aten::exp")
 def exp(self: Tensor) -> Any:
-    real, imaginary = _parts(self)
+    real, imaginary = parts(self)
     return _polar(torch.exp(real), imaginary)
 
 
@@ -221,11 +221,11 @@ def exp(self: Tensor) -> Any:
     nodes=("special_binary",),
 )
 def absolute(self: Tensor) -> Any:
-    return torch.hypot(*_parts(self)) if self.dtype.is_complex else NotImplemented
+    return torch.hypot(*parts(self)) if self.dtype.is_complex else NotImplemented
 
 
 def _angle(z: Tensor) -> Tensor:
-    real, imaginary = _parts(z)
+    real, imaginary = parts(z)
     return torch.atan2(imaginary, real)
 
 
@@ -234,32 +234,20 @@ def angle(self: Tensor) -> Any:
     return _angle(self) if self.dtype.is_complex else NotImplemented
 
 
-@_adds("aten::log")
+@adds("aten::log")
 def log(self: Tensor) -> Any:
-    return _joined(torch.log(torch.abs(self)), _angle(self))
-
-
-@_adds("aten::sqrt")
-def sqrt(self: Tensor) -> Any:
-    real, imaginary = _parts(self)
-    magnitude = torch.abs(self)
-    # The larger part is exact; the other one follows from it, without cancellation.
-    larger = torch.sqrt((magnitude + real.abs()) / 2)
-    smaller = torch.where(larger > 0, imaginary.abs() / (2 * larger), torch.zeros_like(larger))
-    sign = torch.where(imaginary < 0, -torch.ones_like(imaginary), torch.ones_like(imaginary))
-    right = real >= 0
-    return _joined(torch.where(right, larger, smaller), sign * torch.where(right, smaller, larger))
+    return joined(torch.log(torch.abs(self)), _angle(self))
 
 
 _MAX_PRODUCTS = 8
 
 
-@_adds("aten::pow.Tensor_Scalar")
+@adds("aten::pow.Tensor_Scalar")
 def power(self: Tensor, exponent: Any) -> Any:
     if isinstance(exponent, (int, float)) and exponent == int(exponent) and abs(exponent) <= _MAX_PRODUCTS:
         if exponent == 0:
-            one = torch.ones_like(_parts(self)[0])
-            return _joined(one, torch.zeros_like(one))
+            one = torch.ones_like(parts(self)[0])
+            return joined(one, torch.zeros_like(one))
         result = self
         for _ in range(abs(int(exponent)) - 1):
             result = result * self
@@ -269,58 +257,58 @@ def power(self: Tensor, exponent: Any) -> Any:
     return _polar(torch.pow(torch.abs(self), exponent), _angle(self) * exponent)
 
 
-@_adds("aten::pow.Tensor_Tensor")
+@adds("aten::pow.Tensor_Tensor")
 def power_of_tensor(self: Tensor, exponent: Tensor) -> Any:
-    base = self if self.dtype.is_complex else _joined(self, torch.zeros_like(self))
+    base = self if self.dtype.is_complex else joined(self, torch.zeros_like(self))
     return torch.exp(torch.log(base) * exponent)
 
 
-@_adds("aten::sin")
+@adds("aten::sin")
 def sin(self: Tensor) -> Any:
-    real, imaginary = _parts(self)
-    return _joined(torch.sin(real) * torch.cosh(imaginary), torch.cos(real) * torch.sinh(imaginary))
+    real, imaginary = parts(self)
+    return joined(torch.sin(real) * torch.cosh(imaginary), torch.cos(real) * torch.sinh(imaginary))
 
 
-@_adds("aten::cos")
+@adds("aten::cos")
 def cos(self: Tensor) -> Any:
-    real, imaginary = _parts(self)
-    return _joined(torch.cos(real) * torch.cosh(imaginary), -torch.sin(real) * torch.sinh(imaginary))
+    real, imaginary = parts(self)
+    return joined(torch.cos(real) * torch.cosh(imaginary), -torch.sin(real) * torch.sinh(imaginary))
 
 
-@_adds("aten::sinh")
+@adds("aten::sinh")
 def sinh(self: Tensor) -> Any:
-    real, imaginary = _parts(self)
-    return _joined(torch.sinh(real) * torch.cos(imaginary), torch.cosh(real) * torch.sin(imaginary))
+    real, imaginary = parts(self)
+    return joined(torch.sinh(real) * torch.cos(imaginary), torch.cosh(real) * torch.sin(imaginary))
 
 
-@_adds("aten::cosh")
+@adds("aten::cosh")
 def cosh(self: Tensor) -> Any:
-    real, imaginary = _parts(self)
-    return _joined(torch.cosh(real) * torch.cos(imaginary), torch.sinh(real) * torch.sin(imaginary))
+    real, imaginary = parts(self)
+    return joined(torch.cosh(real) * torch.cos(imaginary), torch.sinh(real) * torch.sin(imaginary))
 
 
-@_adds("aten::tanh")
+@adds("aten::tanh")
 def tanh(self: Tensor) -> Any:
-    real, imaginary = _parts(self)
+    real, imaginary = parts(self)
     t, s, c = torch.tanh(real), torch.sin(imaginary), torch.cos(imaginary)
     # 1 / cosh(x)^2 is 1 - tanh(x)^2: no term overflows for a large x.
     rest = 1 - t * t
     scale = c * c + t * t * s * s
-    return _joined(t / scale, rest * s * c / scale)
+    return joined(t / scale, rest * s * c / scale)
 
 
-@_adds("aten::sigmoid")
+@adds("aten::sigmoid")
 def sigmoid(self: Tensor) -> Any:
     return torch.tanh(self * 0.5) * 0.5 + 0.5
 
 
-@_adds("aten::sgn")
+@adds("aten::sgn")
 def sgn(self: Tensor) -> Any:
     magnitude = torch.abs(self)
-    return _joined(*(torch.where(magnitude == 0, part, part / magnitude) for part in _parts(self)))
+    return joined(*(torch.where(magnitude == 0, part, part / magnitude) for part in parts(self)))
 
 
-@_adds("aten::silu")
+@adds("aten::silu")
 def silu(self: Tensor) -> Any:
     return self * sigmoid(self)
 
@@ -333,30 +321,30 @@ def _both(left: Any, right: Any) -> tuple[Tensor, Tensor]:
     return tensors[0] == tensors[2], tensors[1] == tensors[3]
 
 
-@_adds("aten::eq.Tensor", "aten::eq.Scalar")
+@adds("aten::eq.Tensor", "aten::eq.Scalar")
 def equal(self: Tensor, other: Any) -> Any:
     real, imaginary = _both(self, complex(other) if isinstance(other, (int, float)) else other)
     return real & imaginary
 
 
-@_adds("aten::ne.Tensor", "aten::ne.Scalar")
+@adds("aten::ne.Tensor", "aten::ne.Scalar")
 def not_equal(self: Tensor, other: Any) -> Any:
     return ~equal(self, other)
 
 
-@_adds("aten::isnan")
+@adds("aten::isnan")
 def isnan(self: Tensor) -> Any:
-    real, imaginary = _parts(self)
+    real, imaginary = parts(self)
     return torch.isnan(real) | torch.isnan(imaginary)
 
 
-@_adds("aten::isinf")
+@adds("aten::isinf")
 def isinf(self: Tensor) -> Any:
-    real, imaginary = _parts(self)
+    real, imaginary = parts(self)
     return torch.isinf(real) | torch.isinf(imaginary)
 
 
-@_adds("aten::isfinite")
+@adds("aten::isfinite")
 def isfinite(self: Tensor) -> Any:
-    real, imaginary = _parts(self)
+    real, imaginary = parts(self)
     return torch.isfinite(real) & torch.isfinite(imaginary)
