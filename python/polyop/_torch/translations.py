@@ -52,8 +52,8 @@ def translations() -> Translations:
         table = {**torch.export.default_decompositions(), **polyop.translations()}
         program = program.run_decompositions(table)
 
-    A decomposition returns NotImplemented for a call that it leaves to PyTorch. It is a function of tensors, and none of
-    onnxscript, which the exporter's `custom_translation_table` takes.
+    A decomposition returns NotImplemented for a call that it leaves to PyTorch. It is a function of tensors; the
+    exporter's `custom_translation_table` takes functions of onnxscript instead.
     """
     found = ((overload(target), translation.function) for target, translation in TRANSLATIONS.items())
     return Translations((op, function) for op, function in found if op is not None)
