@@ -74,7 +74,10 @@ def test_products_of_complex_numbers() -> None:
 def _selected(x: torch.Tensor) -> Any:
     small = [(x * 9).to(dtype) for dtype in (torch.bool, torch.int8, torch.int16)]
     return [
-        (torch.where(x > 0, a, a[:1]), a.masked_fill(x > 0.5, 1), a.masked_fill(x < 0, a[0, 0])) for a in small
+        (
+            torch.where(x > 0, a, a[:1]), a.masked_fill(x > 0.5, 1), a.masked_fill(x < 0, a[0, 0]), a.msort(),
+            a.sort(1, descending=True).values, F.pixel_shuffle(a[:, None, None].expand(-1, 12, 2, -1).cumsum(1), 2),
+        ) for a in small
     ]  # fmt: skip
 
 

@@ -239,6 +239,23 @@ def roll(self: Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> Any:
     return self
 
 
+@decomposes("aten::sort", without=REFUSED, when="booleans and integers of 8 or 16 bits")
+def sort(self: Tensor, dim: int = -1, descending: bool = False) -> Any:
+    if self.dtype not in (torch.bool, torch.uint8, torch.int8, torch.int16):
+        return NotImplemented
+    values, index = aten.sort.default(self.to(torch.int32), dim, descending)
+    return values.to(self.dtype), index
+
+
+@decomposes("aten::pixel_shuffle", without=REFUSED, when="integers and booleans")
+def pixel_shuffle(self: Tensor, upscale_factor: int) -> Any:
+    if self.dtype.is_floating_point or self.dtype.is_complex:
+        return NotImplemented
+    blocks = self.unflatten(-3, [-1, upscale_factor, upscale_factor])
+    rank = blocks.dim()  # [..., channel, row in a block, column in a block, row, column]
+    return blocks.permute([*range(rank - 4), rank - 2, rank - 4, rank - 1, rank - 3]).flatten(-4, -3).flatten(-2)
+
+
 def _mixed(operation: Callable[..., Any]) -> Callable[..., Any]:
     """An alias of an operator that promotes types, which the exporter forgets for the alias."""
 
