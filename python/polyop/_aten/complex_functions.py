@@ -80,7 +80,7 @@ def tan(self: Tensor) -> Any:
 # The inverse functions are those of W. Kahan, "Branch cuts for complex elementary functions", 1987.
 
 
-def _roots_beside_one(z: Tensor) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+def _two_roots(z: Tensor) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
     """Returns the square roots of 1 - z and of 1 + z."""
     real, imaginary = parts(z)
     return _root(1 - real, -imaginary), _root(1 + real, imaginary)
@@ -88,13 +88,13 @@ def _roots_beside_one(z: Tensor) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, T
 
 @adds("aten::acos")
 def acos(self: Tensor) -> Any:
-    (a, b), (c, d) = _roots_beside_one(self)
+    (a, b), (c, d) = _two_roots(self)
     return joined(2 * torch.atan2(a, c), torch.asinh(c * b - d * a))
 
 
 @adds("aten::asin")
 def asin(self: Tensor) -> Any:
-    (a, b), (c, d) = _roots_beside_one(self)
+    (a, b), (c, d) = _two_roots(self)
     return joined(torch.atan2(parts(self)[0], a * c - b * d), torch.asinh(a * d - b * c))
 
 
