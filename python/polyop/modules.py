@@ -192,7 +192,9 @@ class _DeformConv(nn.Module):
         self.in_channels, self.out_channels, self.groups, self.deform_groups = (
             in_channels, out_channels, groups, deform_groups,
         )  # fmt: skip
-        self.kernel_size, self.stride, self.padding, self.dilation = map(_pair, (kernel_size, stride, padding, dilation))
+        self.kernel_size, self.stride, self.padding, self.dilation = map(
+            _pair, (kernel_size, stride, padding, dilation)
+        )
         self.weight = nn.Parameter(torch.empty(out_channels, in_channels // groups, *self.kernel_size))
         self.bias = nn.Parameter(torch.zeros(out_channels)) if bias else None
         self.reset_parameters()

@@ -43,7 +43,7 @@ def inlined(call: Callable[..., Any], function: Any, *args: Any, **given: Any) -
 
 def contract_path(call: Callable[..., Any], subscripts: Any, *operands: Any, **given: Any) -> Any:
     """opt_einsum's, which chooses the order of a product's factors by their sizes: here by the example's."""
-    shapes = [getattr(operand, "shape", None) for operand in operands]
+    shapes: list[Any] = [getattr(operand, "shape", None) for operand in operands]
     sizes = [size for shape in shapes for size in shape or ()]
     if not isinstance(subscripts, str) or None in shapes or all(isinstance(size, int) for size in sizes):
         return call(subscripts, *operands, **given)

@@ -159,8 +159,11 @@ class Assumptions:
         broken = [(text, used) for text, _, used in self._all if _holds(text, used, sizes) is False]
         for name in sorted({name for _, used in broken for name in used.values()}):
             of = [(text, used) for text, used in broken if set(used.values()) == {name}]
-            if of and (text := _dim_of(dimensions[name], lambda size, of=of, name=name: all(
-                _holds(*condition, {name: size}) for condition in of))):  # fmt: skip
+
+            def fulfils(size: int, of: list[tuple[str, dict[str, str]]] = of, name: str = name) -> bool:
+                return all(_holds(text, used, {name: size}) for text, used in of)
+
+            if of and (text := _dim_of(dimensions[name], fulfils)):
                 yield text
 
     def _names(self, condition: str) -> dict[str, str]:

@@ -120,7 +120,7 @@ def _by_dynamo(request: Request, path: Path) -> None:
             input_names=request.input_names, output_names=request.output_names, opset_version=request.opset_version,
         )  # fmt: skip
     assert result is not None  # without a path it returns the program
-    if added := [v.name for v in result.model.graph.inputs if v.name not in request.input_names]:
+    if added := [str(v.name) for v in result.model.graph.inputs if v.name not in request.input_names]:
         raise ValueError(f"inputs: expected {', '.join(request.input_names)}, got {', '.join(added)}, too")
     _require_opset(result.model, request.opset_version)
     _separate_names(result.model.graph)
