@@ -28,6 +28,7 @@ import resource
 import signal
 import sys
 import tempfile
+import textwrap
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -321,7 +322,7 @@ def _short(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     telling = [line for line in lines[1:] if _TELLING.search(line)] + [line for line in lines[1:] if "Error" in line]
     chosen = next(iter([*telling, *lines]), "")
-    return _FOLDERS.sub("", chosen).replace("|", "/")[:160]
+    return textwrap.shorten(_FOLDERS.sub("", chosen).replace("|", "/"), 160, placeholder=" …")
 
 
 # ---- running and comparing ---------------------------------------------------------------------------------

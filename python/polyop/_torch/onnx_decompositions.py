@@ -80,8 +80,10 @@ def _decompose(
 def _add_complex(table: dict[Any, Callable[..., Any]], registry: _registration.ONNXRegistry) -> None:
     """Adds PyTorch's own decompositions of the operators that the exporter writes for real numbers alone."""
     for op, own in torch._decomp.decomposition_table.items():
-        written = registry.get_decomps(op) if op not in table and isinstance(op, torch._ops.OpOverload) else []
-        if written and not any(meta.is_complex for meta in written) and not op._can_decompose():  # type: ignore[attr-defined]
+        if op in table or not isinstance(op, torch._ops.OpOverload):
+            continue
+        written = registry.get_decomps(op)
+        if written and not any(meta.is_complex for meta in written) and not op._can_decompose():
             table[op] = functools.partial(_of_complex, own)
 
 
