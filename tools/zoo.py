@@ -458,7 +458,7 @@ def page(rows: Sequence[Mapping[str, Any]]) -> str:
     for row in sorted(built, key=lambda row: (row["package"], row["model"])):
         cells = [_cell(row.get(step)) for step in STEPS]
         reasons = dict.fromkeys(
-            _short(row["errors"].get(step, row[step][1]))
+            _short(row.get("errors", {}).get(step, row[step][1]))
             for step in STEPS
             if row.get(step) and row[step][0] not in ("right", "built", "-")
         )

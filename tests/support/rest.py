@@ -67,7 +67,6 @@ REST = [
     "portable/test_portable_files.py::test_program",
     "program/test_verify.py::test_torch_program",
     "runtimes/test_shared_node_names.py::test_every_name_is_a_plugins_name",
-    "pytorch_operators/test_translations.py::test_other_programs_keep_their_graphs",
     # Pages and examples.
     "attach/test_attach_command.py::test_documentation_page",
     "docs/test_docs.py::test_generated_documentation_is_current",
