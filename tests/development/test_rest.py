@@ -17,3 +17,4 @@ def test_every_entry_exists(name: str) -> None:
 
 def test_no_entry_is_listed_twice() -> None:
     assert len(set(REST)) == len(REST)
+    assert all(isinstance(SAMPLED[name], int) for name in {*REST} & {*SAMPLED})  # a second number would have no effect
