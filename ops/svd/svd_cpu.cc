@@ -87,8 +87,8 @@ struct MatricesInVectors : MatricesToDecompose<T> {
         squares[k] = VectorOps::Dot(parts.rotated + k * length, parts.rotated + k * length, length);
       }
       const double longest = *std::max_element(squares, squares + count);
-      // Vectors of many lengths are separated in long steps, each of which takes an eigendecomposition. If none are that
-      // short, it takes few operations to separate some that are less short.
+      // Vectors of many lengths are separated in long steps, each of which takes an eigendecomposition. If none are
+      // that short, it takes few operations to separate some that are less short.
       int64_t next = 0;
       for (const double ratio : {0x1p-24, 0x1p-12}) {
         if (next > 0) break;
