@@ -1,4 +1,4 @@
-"""The chart of benchmark results, and the families of operators that the charts group by."""
+"""The chart of benchmark results, and the titles by which the charts group operators."""
 
 from __future__ import annotations
 
@@ -11,80 +11,64 @@ import numpy as np
 if TYPE_CHECKING:
     from harness import Row
 
+ROOT = Path(__file__).resolve().parent.parent
 COLOURS = ("#2b6cb0", "#dd6b20", "#38a169", "#805ad5")
 
-# Names of operators as the recorded results have them.
-FAMILIES = {
-    "Standard ONNX nodes, accelerated": "accelerator onnx_deform_conv onnx_nms onnx_roi_align openvino_roi_features openvino_deform_conv2d",
-    "RoI pooling": (
-        "roi_align roi_align_rotated multi_level_roi_align multi_level_rotated_roi_align tensorrt_roi_align riroi_align_rotated "
-        "roi_pool prroi_pool deform_roi_pool bezier_align border_align"
-    ),
-    "Sampling and resizing": (
-        "grid_sampler planar_grid_sampler dynamic_resize bicubic_interpolate cubic_resize rotate rotated_feature_align carafe"
-    ),
-    "Suppression of 2-D boxes": (
-        "nms soft_nms nms_rotated nms_quadri nms_match batched_nms batched_rotated_nms efficient_nms select_and_pad"
-    ),
-    "2-D boxes and polygons": (
-        "box_iou_rotated box_iou_quadri points_in_polygons min_area_polygons convex_giou convex_iou "
-        "diff_iou_rotated diff_iou_rotated_sort_vertices grid_priors"
-    ),
-    "3-D boxes": (
-        "decode_bbox3d nms3d boxes_iou3d roipoint_pool3d roiaware_pool3d points_in_boxes_all points_in_boxes_part"
-    ),
-    "Deformable and other convolutions": (
-        "deform_conv2d modulated_deform_conv2d dcn_v3 dcn_v4 masked_conv2d correlation correlation_lookup active_rotated_filter"
-    ),
-    "Sparse convolution": "get_indice_pairs get_indice_pairs_implicit_gemm implicit_gemm indice_conv",
-    "Attention": (
-        "ms_deform_attn ms_deform_attn_by_head ms_deform_attn_of_offsets flash_deform_attn scaled_dot_product_attention "
-        "qkv_attention neighborhood_attention inverse"
-    ),
-    "Scans, maxima and normalisation": (
-        "corner_pool cummax cummin cumulative instance_norm psa_mask selective_scan causal_conv1d"
-    ),
-    "Gather and scatter": "scatter_nd gather_topk segment_csr embedding_bag custom_unique argsort",
-    "Bird's-eye view": "bev_pool bev_pool_volume quick_cumsum pillar_scatter",
-    "Points and their neighbours": (
-        "knn knn_query three_nn ball_query grid_ball_query stacked_ball_query furthest_point_sampling "
-        "furthest_point_sampling_with_dist chamfer_distance three_interpolate group_points gather_points assign_score_withk"
-    ),
-    "Voxels": "voxel_grid hard_voxelize dynamic_voxelize voxel_generator dynamic_scatter",
-    "Text detection": "contour_expand pixel_group",
-    "Element-wise (my_add)": "my_add",
+# The titles of the rooms of operators (folders of ops/), and of rows that are not an operator's.
+TITLES = {
+    "rois": "RoI pooling",
+    "sampling": "Sampling",
+    "resize": "Resizing",
+    "boxes": "2-D boxes and polygons",
+    "boxes3d": "3-D boxes",
+    "deform": "Deformable convolution and attention",
+    "attention": "Attention",
+    "feature_maps": "Feature maps",
+    "quantized": "Quantized",
+    "sparse": "Sparse convolution",
+    "points": "Points and their neighbours",
+    "voxels": "Voxels",
+    "bev": "Bird's-eye view",
+    "text": "Text detection",
+    "sequence": "Scans and signals",
+    "sorting": "Sorting and searching",
+    "scatter": "Gather and scatter",
+    "linalg": "Linear algebra",
+    "special": "Special functions",
+    "example": "Element-wise (my_add)",
+    "accelerator": "Standard ONNX nodes, accelerated",
+    "whole model": "Whole models",
 }
+ROOMS = {folder.name: folder.parent.name for folder in ROOT.glob("ops/*/*/")} | {"cummin": "sequence"}
 OTHER = "Other"
 
 
-def family_of(operator: str) -> str:
-    if operator == "whole model":
-        return "Whole models"
-    return next((family for family, operators in FAMILIES.items() if operator in operators.split()), OTHER)
+def title_of(operator: str) -> str:
+    return TITLES.get(ROOMS.get(operator, operator), OTHER)
 
 
-def by_family(operators: list[str]) -> dict[str, list[int]]:
-    """Returns the indices of each family's operators, families in the order of `FAMILIES`."""
-    indices: dict[str, list[int]] = {family: [] for family in [*FAMILIES, "Whole models", OTHER]}
+def by_title(operators: list[str]) -> dict[str, list[int]]:
+    """Returns the indices of each room's operators by the room's title, in the order of `TITLES`."""
+    indices: dict[str, list[int]] = {title: [] for title in [*TITLES.values(), OTHER]}
     for index, operator in enumerate(operators):
-        indices[family_of(operator)].append(index)
-    return {family: members for family, members in indices.items() if members}
+        indices[title_of(operator)].append(index)
+    return {title: members for title, members in indices.items() if members}
 
 
 def draw(rows: list[Row], about: dict[str, object], path: Path) -> None:
-    """Draws one bar per family of operators on a logarithmic axis.
+    """Draws one bar per room of operators on a logarithmic axis.
 
-    A bar is the geometric mean of the ratios of the family's rows, a line spans the worst and the best of them. Rows
+    A bar is the geometric mean of the ratios of the room's rows, a line spans the worst and the best of them. Rows
     without a rival are left out, and so are those whose best rival was measured on another machine.
     """
     rows = [row for row in rows if row.ratio is not None and "elsewhere" not in row.best_rival]
     if not rows:
         return
-    families = by_family([row.operator for row in rows])
-    ratios = [np.array([rows[i].ratio for i in members]) for members in families.values()]
+    groups = by_title([row.operator for row in rows])
+    ratios = [np.array([rows[i].ratio for i in members]) for members in groups.values()]
     means, worst, best = ([f(r) for r in ratios] for f in (_geometric_mean, np.min, np.max))
-    figure, axes = plt.subplots(figsize=(10, 1.6 + 0.34 * len(families)), layout="constrained")
-    positions = np.arange(len(families))
+    figure, axes = plt.subplots(figsize=(10, 1.6 + 0.34 * len(groups)), layout="constrained")
+    positions = np.arange(len(groups))
     # Bars grow from 1, where polyop is as fast as its best rival.
     axes.barh(positions, np.array(means) - 1, 0.62, left=1, color=COLOURS[0])
     axes.hlines(positions, worst, best, color="#1a202c", linewidth=1.4)
@@ -96,8 +80,8 @@ def draw(rows: list[Row], about: dict[str, object], path: Path) -> None:
         mean, low, high, all_ratios = values
         text = f"{_times(mean)}  ({_times(low)} to {_times(high)}, {len(all_ratios)} rows)"
         axes.text(max(high, 1) * 1.12, position, text, va="center", fontsize=9)
-    axes.set_yticks(positions, families, fontsize=10)
-    axes.set_ylim(len(families) - 0.4, -0.6)
+    axes.set_yticks(positions, groups, fontsize=10)
+    axes.set_ylim(len(groups) - 0.4, -0.6)
     ticks = [t for t in (0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000) if axes.get_xlim()[0] <= t <= max(best)]
     axes.set_xticks(ticks, [f"{t:g}x" for t in ticks])
     axes.minorticks_off()

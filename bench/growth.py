@@ -23,7 +23,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import records
 import torch
-from chart import COLOURS, by_family
+from chart import COLOURS, by_title
 from growing import CASES
 from growing.call import Call, Growing
 from harness import machine
@@ -147,7 +147,7 @@ def markdown(rows: list[Growth], about: dict[str, object]) -> str:
              "logarithmic axes; n is the number of elements of the outputs and of the inputs that grow. "
              "A star marks those that grow faster than n log n. "
              "Scratch is memory that a call held in addition to inputs and outputs.", ""]  # fmt: skip
-    lines += ["![Each operator's exponent of time, by family](growth.png)", ""]
+    lines += ["![Each operator's exponent of time, by room](growth.png)", ""]
     lines += ["| " + " | ".join(HEADER) + " |", "|" + " --- |" * len(HEADER)]
     lines += ["| " + " | ".join(cells(row)) + " |" for row in rows]
     return "\n".join(lines) + "\n"
@@ -157,11 +157,11 @@ LABELLED = 1.5  # operators above this exponent are named in the chart
 
 
 def draw_growth(rows: list[Growth], about: dict[str, object], path: Path) -> None:
-    """Draws a dot per row at its exponent of time, one line per family of operators."""
+    """Draws a dot per row at its exponent of time, one line per room of operators."""
     exponents = [row.exponent("milliseconds") for row in rows]
-    families = by_family([row.operator for row in rows])
-    figure, axes = plt.subplots(figsize=(10, 1.6 + 0.34 * len(families)), layout="constrained")
-    for position, members in enumerate(families.values()):
+    groups = by_title([row.operator for row in rows])
+    figure, axes = plt.subplots(figsize=(10, 1.6 + 0.34 * len(groups)), layout="constrained")
+    for position, members in enumerate(groups.values()):
         fitted = [i for i in members if exponents[i] is not None]
         axes.plot(
             [exponents[i] for i in fitted], [position] * len(fitted), "o", color=COLOURS[0], alpha=0.55, markersize=7
@@ -173,8 +173,8 @@ def draw_growth(rows: list[Growth], about: dict[str, object], path: Path) -> Non
     for power, label in ((1, "n"), (MAX_EXPONENT, "n log n and\ncache misses"), (2, "n²")):
         axes.axvline(power, color="#555", linewidth=1, linestyle=":")
         axes.text(power, -0.75, label, ha="center", va="bottom", fontsize=9)
-    axes.set_yticks(range(len(families)), families, fontsize=10)
-    axes.set_ylim(len(families) - 0.4, -0.6)
+    axes.set_yticks(range(len(groups)), groups, fontsize=10)
+    axes.set_ylim(len(groups) - 0.4, -0.6)
     axes.set_xlim(min(0.5, *(e for e in exponents if e is not None)) - 0.05, 2.15)
     axes.set_xlabel("p of time = n^p, n: elements of the outputs and of the inputs that grow")
     axes.set_title(f"polyop {about['polyop']} on {about['processor']}, one thread", fontsize=11, pad=32)

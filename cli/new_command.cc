@@ -41,7 +41,7 @@ void CheckNode(const std::string& node) {
   }
 }
 
-// Returns the library of the folder's operators, from the CMakeLists.txt next to it, or "".
+// Returns the library of the operators of a folder called ops, from the CMakeLists.txt next to it, or "".
 std::string LibraryOf(const fs::path& ops) {
   const fs::path lists = ops / ".." / "CMakeLists.txt";
   std::error_code error;
@@ -79,7 +79,13 @@ int NewProject(const NewOptions& options) {
 
 int NewOperator(const NewOptions& options) {
   CheckWords("an operator", options.name);
-  const fs::path ops = options.into.empty() ? "ops" : options.into;
+  const fs::path folder = options.into.empty() ? "ops" : options.into;
+  const std::string included = IncludeFolder(folder.string());
+  if (included.empty()) {
+    throw Failure(kUsage, "--into: expected a folder called ops, or a folder of it, got '" + options.into + "'",
+                  "files are included as ops/" + options.name + "/" + options.name + ".h, wherever ops is");
+  }
+  const fs::path ops = included == "ops" ? folder : folder / "..";
   const std::string library = LibraryOf(ops);
   const std::string node =
       options.node.empty() ? (library.empty() ? "custom" : library) + "::" + StructName(options.name) : options.node;
@@ -89,26 +95,25 @@ int NewOperator(const NewOptions& options) {
       throw Failure(kUsage, "the operator '" + options.name + "' exists already");
     }
   }
-  const fs::path into = fs::absolute(ops).lexically_normal();
-  if ((into.has_filename() ? into : into.parent_path()).filename() != "ops") {
-    throw Failure(kUsage, "--into: expected a folder called ops, got '" + options.into + "'",
-                  "files are included as ops/" + options.name + "/" + options.name + ".h, wherever ops is");
-  }
   std::error_code error;
-  if (fs::exists(ops / options.name, error)) {
-    throw Failure(kUsage, (ops / options.name).string() + " exists; nothing was written");
+  const bool inside = fs::exists(ops / ".." / "core" / "operator.h", error);
+  if (inside && included == "ops") {
+    throw Failure(kUsage,
+                  "--into: expected a room of polyop's operators, such as ops/boxes, got '" + folder.string() + "'");
   }
-  std::cout << Join(WriteOperator(ops.string(), options.name, node, options.gradient), "\n")
+  if (fs::exists(folder / options.name, error)) {
+    throw Failure(kUsage, (folder / options.name).string() + " exists; nothing was written");
+  }
+  std::cout << Join(WriteOperator(folder.string(), options.name, node, options.gradient), "\n")
             << "\n\nIt multiplies by a number, as " << node << "; change it to your operator. Then";
   if (!library.empty()) {
     std::cout << ":\n  polyop test\n";
     return kOk;
   }
-  const bool inside = fs::exists(ops / ".." / "core" / "operator.h", error);
   std::cout << ", in polyop's checkout:\n"
             << (inside ? "  make build\n"
-                       : "  cmake --preset release -DPOLYOP_EXTRA_OPS_DIRS=" + fs::absolute(ops).string() +
-                             "\n  tools/build.sh\n")
+                       : "  cmake --preset release -DPOLYOP_EXTRA_OPS_DIRS=" +
+                             fs::absolute(ops).lexically_normal().string() + "\n  tools/build.sh\n")
             << "  build/release/bin/" << options.name << "_test\n"
             << (options.gradient ? "  build/release/bin/" + options.name + "_backward_test\n" : "");
   return kOk;

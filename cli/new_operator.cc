@@ -41,10 +41,10 @@ struct @Name@ {
 }  // namespace polyop
 )code"},
     {"@name@_cpu.cc", R"code(#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/@name@/@name@_cpu.cc"
+#define HWY_TARGET_INCLUDE "@folder@/@name@/@name@_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "kernels/cpu/simd.h"
-#include "ops/@name@/@name@.h"
+#include "@folder@/@name@/@name@.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace polyop {
@@ -78,7 +78,7 @@ POLYOP_CPU_KERNELS(@Name@, @Name@Cpu, float, Half, BFloat16);
 )code"},
     {"@name@_cuda.cu", R"code(// nvcc compiles this file for GPUs. The test compiles it as C++ and runs it on the CPU.
 #include "kernels/cuda/cuda.h"
-#include "ops/@name@/@name@.h"
+#include "@folder@/@name@/@name@.h"
 
 namespace polyop {
 namespace {
@@ -98,7 +98,7 @@ POLYOP_CUDA_KERNELS(@Name@, @Name@Cuda, float, Half, BFloat16);
 )code"},
     {"@name@_reference.cc",
      R"code(// The reference for tests and `polyop verify`: naive, in double precision, written from the paper, not the kernel.
-#include "ops/@name@/@name@.h"
+#include "@folder@/@name@/@name@.h"
 
 namespace polyop {
 namespace {
@@ -112,7 +112,7 @@ POLYOP_REFERENCE_KERNEL(@Name@, @Name@Reference);
 }  // namespace
 }  // namespace polyop
 )code"},
-    {"@name@_test.cc", R"code(#include "ops/@name@/@name@.h"
+    {"@name@_test.cc", R"code(#include "@folder@/@name@/@name@.h"
 
 #include "testing/testing.h"
 
@@ -170,7 +170,7 @@ def example(call: Call, *, scale: float) -> list[Tensor]:
     {"@name@_backward.h", R"code(#pragma once
 
 #include "core/gradient.h"
-#include "ops/@name@/@name@.h"
+#include "@folder@/@name@/@name@.h"
 
 namespace polyop {
 
@@ -184,10 +184,10 @@ struct @Name@Backward : GradientOf<@Name@> {
 }  // namespace polyop
 )code"},
     {"@name@_backward_cpu.cc", R"code(#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/@name@/@name@_backward_cpu.cc"
+#define HWY_TARGET_INCLUDE "@folder@/@name@/@name@_backward_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "kernels/cpu/simd.h"
-#include "ops/@name@/@name@_backward.h"
+#include "@folder@/@name@/@name@_backward.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace polyop {
@@ -223,7 +223,7 @@ POLYOP_CPU_KERNELS(@Name@Backward, @Name@BackwardCpu, float, Half, BFloat16);
 #endif
 )code"},
     {"@name@_backward_cuda.cu", R"code(#include "kernels/cuda/cuda.h"
-#include "ops/@name@/@name@_backward.h"
+#include "@folder@/@name@/@name@_backward.h"
 
 namespace polyop {
 namespace {
@@ -242,7 +242,7 @@ POLYOP_CUDA_KERNELS(@Name@Backward, @Name@BackwardCuda, float, Half, BFloat16);
 }  // namespace
 }  // namespace polyop
 )code"},
-    {"@name@_backward_reference.cc", R"code(#include "ops/@name@/@name@_backward.h"
+    {"@name@_backward_reference.cc", R"code(#include "@folder@/@name@/@name@_backward.h"
 
 namespace polyop {
 namespace {
@@ -257,7 +257,7 @@ POLYOP_REFERENCE_KERNEL(@Name@Backward, @Name@BackwardReference);
 }  // namespace
 }  // namespace polyop
 )code"},
-    {"@name@_backward_test.cc", R"code(#include "ops/@name@/@name@_backward.h"
+    {"@name@_backward_test.cc", R"code(#include "@folder@/@name@/@name@_backward.h"
 
 #include "testing/gradients.h"
 #include "testing/testing.h"
@@ -343,12 +343,21 @@ std::vector<std::string> WriteFiles(const std::string& folder, std::span<const T
   return written;
 }
 
+std::string IncludeFolder(const std::string& folder) {
+  namespace fs = std::filesystem;
+  fs::path path = fs::absolute(folder).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();
+  if (path.filename() == "ops") return "ops";
+  return path.parent_path().filename() == "ops" ? "ops/" + path.filename().string() : "";
+}
+
 std::vector<std::string> WriteOperator(const std::string& ops, const std::string& name, const std::string& node,
                                        bool gradient) {
   const std::string folder = (std::filesystem::path(ops) / name).string();
   const std::string struct_name = StructName(name);
   const std::string indent(std::string_view("Status BackwardCpu(").size() + struct_name.size(), ' ');
-  const Variables variables = {{"name", name}, {"Name", struct_name}, {"node", node}, {"Indent", indent}};
+  const Variables variables = {
+      {"folder", IncludeFolder(ops)}, {"name", name}, {"Name", struct_name}, {"node", node}, {"Indent", indent}};
   std::vector<std::string> written = WriteFiles(folder, kTemplates, variables);
   if (gradient) std::ranges::copy(WriteFiles(folder, kGradientTemplates, variables), std::back_inserter(written));
   return written;

@@ -26,6 +26,10 @@ std::vector<std::string> WriteFiles(const std::string& folder, std::span<const T
 /// Returns the name of an operator's struct: "HardSwish" for "hard_swish".
 std::string StructName(const std::string& name);
 
+/// Returns how files below the folder are included: "ops" for a folder called ops, "ops/ROOM" for a folder of it, ""
+/// for others.
+std::string IncludeFolder(const std::string& folder);
+
 /// Writes the folder of an operator that multiplies by a number: definition, kernels, reference and test; if `gradient`
 /// is set, also the formula and the same files of the gradient. Returns the paths of the files.
 std::vector<std::string> WriteOperator(const std::string& ops, const std::string& name, const std::string& node,

@@ -1,6 +1,6 @@
 // The gradient of an operator: an operator itself, defined in the same folder.
 //
-//   struct RoiAlignBackward : GradientOf<RoiAlign> {      // ops/roi_align/roi_align_backward.h
+//   struct RoiAlignBackward : GradientOf<RoiAlign> {      // ops/rois/roi_align/roi_align_backward.h
 //     static constexpr const char* kName = "roi_align_backward";
 //     static constexpr Signature kSignature =
 //         "grad_output: T[R, C, (output_height), (output_width)], input: T[N, C, H, W], rois: T[R, 5] -> "

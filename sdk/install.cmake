@@ -13,8 +13,14 @@ endif()
 install(FILES sdk/CMakeLists.txt DESTINATION "${sdk}")
 install(DIRECTORY cmake DESTINATION "${sdk}"
   PATTERN cli_dependencies.cmake EXCLUDE PATTERN packaging.cmake EXCLUDE PATTERN portable EXCLUDE PATTERN toolchains EXCLUDE)
-install(DIRECTORY platform core kernels families testing adapters DESTINATION "${sdk}" FILES_MATCHING
+install(DIRECTORY platform core kernels testing adapters DESTINATION "${sdk}" FILES_MATCHING
   PATTERN "*.h" PATTERN "*.cc" PATTERN "*.cu" PATTERN "*.map" PATTERN CMakeLists.txt PATTERN "*_test.cc" EXCLUDE)
+file(GLOB shared CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}" ops/*/*.h ops/*/*.cc) # what the rooms' operators share
+list(FILTER shared EXCLUDE REGEX "_test\\.cc$")
+foreach(file IN LISTS shared)
+  cmake_path(GET file PARENT_PATH room)
+  install(FILES "${file}" DESTINATION "${sdk}/${room}")
+endforeach()
 install(FILES tests/robustness_test.cc DESTINATION "${sdk}/tests") # random calls
 
 # Third-party files: Highway, the headers of JSON and ONNX Runtime, and GoogleTest's source for the operators' tests.

@@ -57,7 +57,7 @@ def main() -> None:
     names: set[str] = set()
     has = []
     for name, nodes, types, summary in lines:
-        folder = ROOT / "ops" / name
+        folder = next(ROOT.glob(f"ops/*/{name}/"))
         runtimes = [r for end, served in RUNTIMES.items() if (folder / f"{name}_{end}").is_file() for r in served]
         formula = folder / f"{name}_formula.py"
         text = formula.read_text() if formula.is_file() else ""

@@ -92,7 +92,7 @@ def problems(build: Path) -> list[str]:
     found = sections((ROOT / "THIRD_PARTY_LICENSES").read_text())
     ninja = (build / "build.ninja").read_text()
     linked = set(re.findall(r"[\w./+-]*/?(lib[\w+-]+\.a)\b", ninja)) - TESTS_ONLY
-    linked = {archive for archive in linked if not archive.startswith("libpolyop_family_")}  # the project's own code
+    linked = {archive for archive in linked if not archive.startswith("libpolyop_room_")}  # the project's own code
     compiler = "zig" if "zig-c++" in (build / "CMakeFiles" / "rules.ninja").read_text() else "g++"
     messages = []
     for archive in sorted(linked - {c.archive for c in COMPONENTS}):

@@ -75,7 +75,7 @@ programs() {
     printf '%s\n' $TESTS
   else
     local test
-    for test in "$ROOT"/ops/*/*_test.cc "$ROOT"/adapters/tensorrt/*_test.cc "$ROOT"/tests/*_test.cc; do
+    for test in "$ROOT"/ops/*/*/*_test.cc "$ROOT"/adapters/tensorrt/*_test.cc "$ROOT"/tests/*_test.cc; do
       test="$(basename "$test" .cc)"
       [ ! -x "$ROOT/build/cuda/bin/$test" ] || echo "$test"
     done

@@ -2,7 +2,7 @@
 """Computes python/polyop/_aten/special_coefficients.py: Chebyshev series of special functions.
 
     python tools/special_coefficients.py > python/polyop/_aten/special_coefficients.py
-    python tools/special_coefficients.py --header > families/special/coefficients.h     the same numbers for C++
+    python tools/special_coefficients.py --header > ops/special/coefficients.h     the same numbers for C++
 
 Needs mpmath. A series approximates a smooth function on an interval that is mapped to [-1, 1].
 """

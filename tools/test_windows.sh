@@ -2,7 +2,7 @@
 # test_windows.sh   compiles the libraries, the program and C++ tests for Windows and tests them under wine: the
 # imports and exports of the DLLs, every node in an old and the newest ONNX Runtime against this machine's results,
 # the registration of all operators in an old and the newest PyTorch, the commands of the program, and the C++ tests
-# of core, kernels, families and operators. POLYOP_OPS selects the operators (default: all; without their C++ tests,
+# of core, kernels, rooms and operators. POLYOP_OPS selects the operators (default: all; without their C++ tests,
 # which would take hours).
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 accept 0 -- "$@"
@@ -16,10 +16,10 @@ PATH="$VENV/bin:$PATH"
 
 TREE="build/portable/windows/tests"
 tests=()
-for file in core/*_test.cc kernels/*/*_test.cc families/*/*_test.cc; do tests+=("$(basename "$file" .cc)"); done
+for file in core/*_test.cc kernels/*/*_test.cc ops/*/*_test.cc; do tests+=("$(basename "$file" .cc)"); done
 if [ "$POLYOP_OPS" != all ]; then
   for name in ${POLYOP_OPS//;/ }; do
-    for file in "ops/$name"/*_test.cc; do tests+=("$(basename "$file" .cc)"); done
+    for file in ops/*/"$name"/*_test.cc; do tests+=("$(basename "$file" .cc)"); done
   done
 fi
 export POLYOP_TESTS="${tests[*]}"

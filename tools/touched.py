@@ -58,7 +58,7 @@ def changed_files(since: str | None) -> set[str]:
 
 
 def closure(changed: set[str], files: list[str]) -> set[str]:
-    """Returns the changed files and all that include them. A .cc file of families/ or kernels/ counts as its header."""
+    """Returns the changed files and all that include them. A .cc file of a room or of kernels/ counts as its header."""
     included_by: dict[str, set[str]] = defaultdict(set)
     for file in files:
         for included in INCLUDE.findall((ROOT / file).read_text(encoding="utf-8")):
@@ -69,15 +69,21 @@ def closure(changed: set[str], files: list[str]) -> set[str]:
         if file not in found:
             found.add(file)
             todo += included_by[file]
-            if file.endswith(".cc") and room(file) in ("kernels", "families"):
+            if file.endswith(".cc") and (room(file) == "kernels" or is_shared(file)):
                 todo.append(file.removesuffix(".cc") + ".h")
     return found
 
 
+def is_shared(file: str) -> bool:
+    """Returns whether operators of a room share the file: ops/ROOM/FILE."""
+    return room(file) == "ops" and file.count("/") == 2
+
+
 def part(file: str) -> str:
-    """Returns the folder that a test covers: an operator, an adapter, a family or a top-level folder."""
-    depth = 2 if room(file) in ("ops", "adapters", "kernels", "families") else 1
-    return "/".join(file.split("/")[:depth])
+    """Returns the folder that a test covers: an operator, an adapter, what a room shares, or a top-level folder."""
+    if room(file) == "ops":
+        return file.rpartition("/")[0]
+    return "/".join(file.split("/")[: 2 if room(file) in ("adapters", "kernels") else 1])
 
 
 def cxx_tests(touched: set[str], files: list[str]) -> list[str]:
@@ -89,7 +95,7 @@ def python_tests(changed: set[str], touched: set[str]) -> list[str]:
     """Returns parts of names, for pytest's -k: of test files and of operators."""
     names = {f"test_{name}." for folder, files in PYTHON_TESTS.items() for name in files if in_any(folder, changed)}
     names |= {f"{Path(file).stem}." for file in changed if re.fullmatch(r"tests/\w+/test_\w+\.py", file)}
-    operators = {file.split("/")[1] for file in touched if file.startswith("ops/")}
+    operators = {file.split("/")[2] for file in touched if room(file) == "ops" and not is_shared(file)}
     return sorted(names) + ([*sorted(operators), "test_docs."] if operators else [])
 
 

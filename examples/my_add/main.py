@@ -72,7 +72,7 @@ class Net(nn.Module):
 def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     build_extension(folder)
-    polyop_add = torch.ops.polyop.my_add  # from ops/my_add/, for all runtimes
+    polyop_add = torch.ops.polyop.my_add  # from ops/example/my_add/, for all runtimes
     a, b = torch.randn(4, 5), torch.randn(4, 5)
     want = (2 * a + b).relu()
 

@@ -64,7 +64,7 @@ Status ForceIsa(std::string_view name);
 /// Registers a kernel template, which has one template parameter, for several types.
 #define POLYOP_CPU_KERNELS(OP, FUNCTION, ...) POLYOP_FOR_EACH_TYPE(POLYOP_CPU_KERNEL_AS, OP, FUNCTION, __VA_ARGS__)
 
-// Code that several operators share is compiled once, in a .cc file of their family. Its header declares a template
+// Code that several operators share is compiled once, in a .cc file of their room. Its header declares a template
 // that is instantiated for every floating type; the .cc file implements it in a template inside HWY_NAMESPACE, followed
 // by
 //

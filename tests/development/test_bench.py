@@ -81,12 +81,12 @@ def test_whole_models_with_and_without_polyop(tmp_path: Path) -> None:
     assert (tmp_path / "models.png").stat().st_size > 10_000
 
 
-def test_every_recorded_operator_has_a_family_in_the_charts() -> None:
+def test_every_recorded_operator_has_a_title_in_the_charts() -> None:
     code = """
 import json, sys
-from chart import OTHER, family_of
+from chart import OTHER, title_of
 for file in sys.argv[1:]:
-    print(*{row["operator"] for row in json.load(open(file))["rows"] if family_of(row["operator"]) == OTHER})
+    print(*{row["operator"] for row in json.load(open(file))["rows"] if title_of(row["operator"]) == OTHER})
 """
     files = [str(ROOT / "bench" / "results" / f"{name}.json") for name in ("results", "growth")]
     assert run(sys.executable, "-c", code, *files, env=environment(ROOT / "bench")).split() == []

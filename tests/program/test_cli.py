@@ -436,7 +436,7 @@ def test_inspect_a_standard_model(polyop, tmp_path: Path) -> None:
 
 
 def test_ops_lists_every_folder(polyop) -> None:
-    folders = {f.name for f in (ROOT / "ops").iterdir() if any(f.glob("*.h"))}
+    folders = {f.name for f in ROOT.glob("ops/*/*/")}
     listed = {o["name"] for o in json.loads(polyop("ops", "--json")[1])}
     assert listed == folders
     code, out, _ = polyop("ops")
@@ -474,7 +474,7 @@ def test_ops_shows_gradients(polyop) -> None:
     assert listed["nms"] is None
     for name, gradient in listed.items():
         files = {"CPU": f"{name}_backward_cpu.cc", "CUDA": f"{name}_backward_cuda.cu"}
-        kernels = [device for device, file in files.items() if (ROOT / "ops" / name / file).is_file()]
+        kernels = [device for device, file in files.items() if any(ROOT.glob(f"ops/*/{name}/{file}"))]
         assert kernels == (gradient or {"kernels": []})["kernels"], name
 
 

@@ -1,0 +1,22 @@
+#include "ops/bev/bev_pool/bev_pool.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/bev/bev_pool/bev_pool_cpu.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "ops/bev/bev_pool-inl.h"
+
+#if HWY_ONCE
+namespace polyop {
+namespace {
+
+template <class T>
+using WithI32 = BevPoolTypes<BevPool, T, int32_t, 4>;
+template <class T>
+using WithI64 = BevPoolTypes<BevPool, T, int64_t, 4>;
+
+}  // namespace
+
+POLYOP_CPU_KERNELS(BevPool, PoolBev, WithI32<float>, WithI32<Half>, WithI32<BFloat16>, WithI64<float>, WithI64<Half>,
+                   WithI64<BFloat16>);
+}  // namespace polyop
+#endif

@@ -1,0 +1,21 @@
+#include "ops/deform/deform_attn_backward_cuda.h"
+#include "ops/deform/ms_deform_attn/ms_deform_attn_backward.h"
+
+namespace polyop {
+namespace {
+
+template <class T, class I>
+Status MsDeformAttnBackwardCuda(const MsDeformAttnBackward&, const CudaContext& cuda, Tensor<const T, 3> grad_output,
+                                Tensor<const T, 4> value, Tensor<const I, 2> shapes, Tensor<const I, 1> starts,
+                                Tensor<const T, 6> locations, Tensor<const T, 5> weights,
+                                std::optional<Tensor<T, 4>> grad_value, std::optional<Tensor<T, 6>> grad_locations,
+                                std::optional<Tensor<T, 5>> grad_weights) {
+  return DeformAttnAtLocationsBackwardCuda(cuda, grad_output.data(), value, shapes, starts, locations, weights.data(),
+                                           grad_value, grad_locations, grad_weights);
+}
+
+POLYOP_ATOMIC_CUDA_KERNELS(MsDeformAttnBackward, MsDeformAttnBackwardCuda, (float, int64_t), (float, int32_t),
+                           (Half, int64_t), (Half, int32_t), (BFloat16, int64_t), (BFloat16, int32_t));
+
+}  // namespace
+}  // namespace polyop

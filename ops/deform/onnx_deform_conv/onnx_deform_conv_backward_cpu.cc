@@ -1,0 +1,25 @@
+#include "ops/deform/deform_conv_backward.h"
+#include "ops/deform/onnx_deform_conv/onnx_deform_conv_backward.h"
+
+namespace polyop {
+namespace {
+
+template <class T>
+Status OnnxDeformConvBackwardCpu(const OnnxDeformConvBackward& op, const Context& context,
+                                 Tensor<const T, 4> grad_output, Tensor<const T, 4> input, Tensor<const T, 4> weight,
+                                 Tensor<const T, 4> offset, std::optional<Tensor<const T, 4>> mask,
+                                 std::optional<Tensor<T, 4>> grad_input, std::optional<Tensor<T, 4>> grad_weight,
+                                 std::optional<Tensor<T, 4>> grad_offset, std::optional<Tensor<T, 1>> grad_bias,
+                                 std::optional<Tensor<T, 4>> grad_mask) {
+  const DeformConvGradients<T> gradients{
+      grad_input ? grad_input->data() : nullptr, grad_offset ? grad_offset->data() : nullptr,
+      grad_mask ? grad_mask->data() : nullptr, grad_weight ? grad_weight->data() : nullptr,
+      grad_bias ? grad_bias->data() : nullptr};
+  return DeformConvBackward<T>(context, op.Rule(), grad_output, input, offset.data(), mask ? mask->data() : nullptr,
+                               weight, gradients);
+}
+
+POLYOP_PLAIN_CPU_KERNELS(OnnxDeformConvBackward, OnnxDeformConvBackwardCpu, float, Half, BFloat16);
+
+}  // namespace
+}  // namespace polyop

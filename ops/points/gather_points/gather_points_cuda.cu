@@ -1,0 +1,20 @@
+#include "ops/points/gather_columns_cuda.h"
+#include "ops/points/gather_points/gather_points.h"
+
+namespace polyop {
+namespace {
+
+template <class T, class I>
+Status GatherPointsCuda(const GatherPoints&, const CudaContext& cuda, Tensor<const T, 3> features,
+                        Tensor<const I, 2> idx, Tensor<T, 3> gathered) {
+  using Word = WordOf<T>;
+  return GatherColumns(cuda, reinterpret_cast<const Word*>(features.data()), idx.data(), features.dim(1),
+                       features.dim(2), idx.dim(1), NanWord<Word, T>(), reinterpret_cast<Word*>(gathered.data()),
+                       gathered.size());
+}
+
+POLYOP_CUDA_KERNELS(GatherPoints, GatherPointsCuda, (float, int32_t), (float, int64_t), (Half, int32_t),
+                    (Half, int64_t), (BFloat16, int32_t), (BFloat16, int64_t));
+
+}  // namespace
+}  // namespace polyop

@@ -1,0 +1,18 @@
+#include "ops/resize/bicubic_interpolate/bicubic_interpolate_backward.h"
+#include "ops/resize/bicubic_resize_backward.h"
+
+namespace polyop {
+namespace {
+
+template <class T>
+Status BicubicInterpolateBackwardCpu(const BicubicInterpolateBackward& op, const Context& context,
+                                     Tensor<const T, 4> grad_output, Tensor<const T, 4> input,
+                                     Tensor<T, 4> grad_input) {
+  return BicubicResizeBackward(context, grad_output, AxisOf(op, input.shape(), grad_output.shape(), 2),
+                               AxisOf(op, input.shape(), grad_output.shape(), 3), grad_input);
+}
+
+POLYOP_PLAIN_CPU_KERNELS(BicubicInterpolateBackward, BicubicInterpolateBackwardCpu, float, Half, BFloat16);
+
+}  // namespace
+}  // namespace polyop

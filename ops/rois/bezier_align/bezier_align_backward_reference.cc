@@ -1,0 +1,34 @@
+#include <algorithm>
+#include <vector>
+
+#include "ops/rois/batch_indices.h"
+#include "ops/rois/bezier_align/bezier_align_backward.h"
+#include "ops/rois/bezier_align/bezier_align_boxes_reference.h"
+
+namespace polyop {
+namespace {
+
+Status BezierAlignBackwardReference(const BezierAlignBackward& op, const Context&, Tensor<const double, 4> grad_output,
+                                    Tensor<const double, 4> input, Tensor<const double, 2> rois,
+                                    Tensor<double, 4> grad_input) {
+  const int64_t channels = input.dim(1), height = input.dim(2), width = input.dim(3);
+  const int64_t bins = op.output_height * op.output_width;
+  POLYOP_RETURN_IF_ERROR(CheckBatchIndices(rois, input.dim(0)));
+  std::fill_n(grad_input.data(), grad_input.size(), 0.0);
+  std::vector<double> grads(static_cast<size_t>(channels));
+  for (int64_t r = 0; r < rois.dim(0); ++r) {
+    const double* roi = rois.data() + 17 * r;
+    const int64_t image = static_cast<int64_t>(roi[0]) * channels * height * width;
+    for (int64_t b = 0; b < bins; ++b) {
+      for (int64_t c = 0; c < channels; ++c) grads[static_cast<size_t>(c)] = grad_output[(r * channels + c) * bins + b];
+      reference::AddPoolBoxBackward(reference::BezierBin(op, roi, b), {1, 1, op.sampling_ratio, true},
+                                    input.data() + image, channels, height, width, grads.data(),
+                                    grad_input.data() + image);
+    }
+  }
+  return Status::Ok();
+}
+POLYOP_REFERENCE_KERNEL(BezierAlignBackward, BezierAlignBackwardReference);
+
+}  // namespace
+}  // namespace polyop

@@ -1,0 +1,34 @@
+#pragma once
+
+#include "core/operator.h"
+#include "ops/rois/roi_pyramid_rule.h"
+
+namespace polyop {
+
+/// RoIAlign of boxes over a feature pyramid; each box is pooled from the level that fits its size.
+struct MultiLevelRoiAlign : RoiPyramidRule {
+  enum class PoolMode { kMax, kAvg };
+  PoolMode pool_mode = PoolMode::kAvg;
+
+  static constexpr const char* kName = "multi_level_roi_align";
+  static constexpr Signature kSignature =
+      "rois: T[R, 5], feats: T[N, C, *, *]... -> output: T[R, C, output_height, output_width]";
+  static constexpr NodeName kNodes[] = {"mmdeploy::MMCVMultiLevelRoiAlign"};
+  static constexpr auto kAttributes = std::tuple_cat(
+      kRoiPyramidBins,
+      std::tuple{
+          Attr("pool_mode", &MultiLevelRoiAlign::pool_mode, "how to pool the samples of a bin").Codes("max", "avg")},
+      kRoiPyramidLevels);
+  static constexpr Doc kDoc = {
+      .summary = "Pools each box from the level of a feature pyramid that fits its size.",
+      .semantics = R"(A RoI is (batch index, x1, y1, x2, y2) in pixels of the image. Its level is
+          floor(log2(sqrt(width * height) / finest_scale + 1e-6)), clamped to the existing levels and computed
+          before roi_scale_factor is applied. A box whose area is not a positive number is pooled from the first
+          level. Pooling works as in roi_align. It is an error if a batch index is not an integer in range, or if
+          the number of strides is not the number of levels.)",
+      .source = "Lin et al., Feature Pyramid Networks for Object Detection, 2017; MMDetection's SingleRoIExtractor",
+      .differences = "none known",
+  };
+};
+
+}  // namespace polyop

@@ -1,0 +1,27 @@
+#include <algorithm>
+
+#include "ops/rois/batch_indices.h"
+#include "ops/rois/multi_level_rotated_roi_align/multi_level_rotated_roi_align.h"
+#include "ops/rois/roi_levels.h"
+#include "ops/rois/rotated_pool.h"
+
+namespace polyop {
+namespace {
+
+template <class T>
+Status MultiLevelRotatedRoiAlignCpu(const MultiLevelRotatedRoiAlign& op, const Context& context,
+                                    Tensor<const T, 2> rois, TensorList<const T, 4> feats, Tensor<T, 4> output) {
+  std::array<RoiLevel<T>, TensorList<const T, 4>::kMax> levels;
+  PyramidLevels(op.featmap_strides, feats, levels.data());
+  POLYOP_RETURN_IF_ERROR(CheckBatchIndices(rois, feats[0].dim(0)));
+  const RotatedRois<T> boxes{rois.data(), op.clockwise, op.roi_scale_factor, static_cast<double>(op.finest_scale),
+                             feats.size()};
+  const RoiPooling how{op.output_height, op.output_width, op.sampling_ratio, op.aligned, true};
+  return PoolRotatedRois<T>(context, {levels.data(), static_cast<size_t>(feats.size())}, feats[0].dim(1), rois.dim(0),
+                            boxes, how, output.data());
+}
+
+POLYOP_PLAIN_CPU_KERNELS(MultiLevelRotatedRoiAlign, MultiLevelRotatedRoiAlignCpu, float, Half, BFloat16);
+
+}  // namespace
+}  // namespace polyop

@@ -1,0 +1,36 @@
+#include "ops/sampling/grid_backward_cuda.h"
+#include "ops/sampling/planar_grid_sampler/planar_grid_sampler_backward.h"
+#include "ops/sampling/planar_grid_sampler/planar_points_cuda.h"
+
+namespace polyop {
+namespace {
+
+// The gradients of the points of a grid [N, axes, ...].
+template <class T, int kAxes>
+struct PlanarPointGrads {
+  T* grid;
+  int64_t points;  // per image
+
+  POLYOP_DEVICE void Write(int64_t image, int64_t point, const float grad[kAxes]) const {
+    for (int a = 0; a < kAxes; ++a) {
+      grid[(image * kAxes + a) * points + point] = FromFloat<T>(grad[a] / PlanarGridSampler::kScale);
+    }
+  }
+};
+
+template <class T, int kAxes>
+Status PlanarGridSamplerBackwardCuda(const PlanarGridSamplerBackward& op, const CudaContext& cuda,
+                                     Tensor<const T, kAxes + 2> grad_output, Tensor<const T, kAxes + 2> input,
+                                     Tensor<const T, kAxes + 2> grid, std::optional<Tensor<T, kAxes + 2>> grad_input,
+                                     std::optional<Tensor<T, kAxes + 2>> grad_grid) {
+  const int64_t count = PlanePixels(grad_output.shape());
+  const PlanarPoints<T, kAxes> points{grid.data(), count};
+  const PlanarPointGrads<T, kAxes> sink{grad_grid ? grad_grid->data() : nullptr, count};
+  return SampleBackwardCuda<kAxes>(cuda, op, grad_output, input, points, grad_input, grad_grid.has_value(), sink);
+}
+
+POLYOP_ATOMIC_CUDA_KERNELS(PlanarGridSamplerBackward, PlanarGridSamplerBackwardCuda, (float, 2), (Half, 2),
+                           (BFloat16, 2), (float, 3), (Half, 3), (BFloat16, 3));
+
+}  // namespace
+}  // namespace polyop
