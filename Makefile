@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Every target installs what it needs and skips what is current. The scripts are in tools/; each answers --help.
 .DEFAULT_GOAL := help
 .PHONY: help setup build demo quick test test-rest test-all test-openmmlab bench gpu fuzz lint format docs site wheel wheels cuda-wheel deb test-aarch64 test-systems test-windows clean

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The operators' definitions as JSON, for the Python package and the CLI: signatures, attributes, node names and
 // documentation.
 #pragma once

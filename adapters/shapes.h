@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Computes the types and shapes of a call's outputs before there is data, for PyTorch's fake kernels and for
 // JAX's tracing.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The shape evaluator's domain for calls whose extents are not known yet: an extent is a number or an expression of the
 // inputs' extents, in JSON, which the caller evaluates once it knows them.
 //

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Times PyTorch's operators on the CPU, and torchvision's where it is installed, with and without polyop.accelerate(),
 interleaved in one process.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Times polyop.numpy and what people call on NumPy arrays: OpenCV, torchvision, shapely.
 
 python bench/arrays.py [--threads 1,2]     prints a table in Markdown: milliseconds, the minimum and median of 11 calls

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Times of `polyop attach`: preparation and suppression in the file, compared with the usual code around a model.
 
 python bench/attach.py [--threads 1 2] [--counts 1000 10000 100000] [--seconds 1]

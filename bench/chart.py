@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The chart of benchmark results, and the titles by which the charts group operators."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Times functions of torch_scatter and torch_cluster, and what people call without them.
 
 python bench/compat.py [--threads 1,2]     prints a table in Markdown: milliseconds, the minimum of five calls

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models with deformable convolution and random weights as ONNX files, in the form that deform_conv2d_onnx_exporter
 writes: GatherND or GatherElements for each corner of the samples.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Times the CUDA kernels that people use most, compared with MMCV's, DCNv4's, torchvision's and torch's. Results are
 compared first: a row says which ones differ, and no error ends the run. The cases are in bench/gpu_cases/.
 

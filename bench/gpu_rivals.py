@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CUDA kernels of other projects for bench/gpu.py: torchvision's operators, and those of checkouts of
 github.com/open-mmlab/mmcv and github.com/OpenGVLab/DCNv4 that POLYOP_MMCV_SOURCE and POLYOP_DCNV4_SOURCE name.
 

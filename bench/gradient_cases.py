@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls of every operator that has a gradient kernel, of sizes as in training, and other kernels for the same."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gradient kernels of other projects for bench/gradients.py, compiled from checkouts of their repositories:
 POLYOP_MMCV_SOURCE names one of github.com/open-mmlab/mmcv, POLYOP_TORCHVISION_SOURCE one of github.com/pytorch/vision
 whose sources fit this PyTorch. The compiled libraries are kept in build/rivals.

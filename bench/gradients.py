@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Times backward passes on the CPU: by gradient kernels, by the formulas, by PyTorch's kernels, and by those of
 gradient_rivals.py, interleaved in one process. The calls are those of gradient_cases.py. The gradients of others are
 compared before the timing. The memory is what a backward pass adds to that of its inputs and results. Formulas are

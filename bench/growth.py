@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measures time and memory of every operator over the size of its input: a table, JSON and a chart, with fitted
 exponents.
 

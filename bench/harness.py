@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Times contenders in one process, interleaved: warm-up, minimum and median, and the machine's limits."""
 
 from __future__ import annotations

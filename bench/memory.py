@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measures a call's memory: its peak, the pages that it faults in, and its time with empty caches."""
 
 from __future__ import annotations

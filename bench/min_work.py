@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measures from which size on `polyop optimize`'s replacements of several nodes pay off: each pattern at growing sizes,
 before and after, interleaved. The results are in python/polyop/optimizing/cost.py.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whole models with polyop's nodes, and with ONNX's standard operators only."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Times whole models of mmdet and mmdet3d on the CPU, with polyop instead of MMCV's compiled module, with random
 weights.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Times calls of PyTorch's operators: the exported file in ONNX Runtime, and eager PyTorch.
 
 python bench/pytorch_operators.py [--only REGEX] [--threads 1,2] [--direct] [--optimize] [--keep]

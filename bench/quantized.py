@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes between DequantizeLinear and QuantizeLinear, before and after polyop optimize: time and accuracy.
 
     .venv/bin/python bench/quantized.py [--threads N] [--seconds S]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes and reads recorded results: JSON with one row per line."""
 
 from __future__ import annotations

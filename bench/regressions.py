@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds rows that became slower than recorded.
 
 Times differ between machines, so the ratio to the best rival of the same run is compared, or the ratio to the limit if

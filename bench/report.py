@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes the rows of a benchmark as a table, as Markdown, as JSON and as a chart."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Times every operator and its rivals and writes a table, JSON and a chart. Each row is saved when it is measured.
 
 python bench/run.py [--only roi_align,nms] [--threads 1,2] [--isa best,avx2] [--out bench/results]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """torchvision's detectors with random weights as ONNX files.
 
 Uses only its Python part: its compiled operators (nms and roi_align) are polyop's here. The files have ONNX's

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Times training steps of detectors on the CPU, with random weights: a forward and a backward pass of a batch of two.
 
 python bench/training.py [--only NAME] [--threads 1 2] [--runs 1] [--cpu-time] [--out TABLE.md]

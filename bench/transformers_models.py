@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Third-party models of Hugging Face transformers with random weights, as ONNX files.
 
 `full` selects the usual size; otherwise a model is small enough for a test.

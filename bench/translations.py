@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Times translations of PyTorch's operators in ONNX Runtime against PyTorch, and prints a table of Markdown.
 
 Without polyop, PyTorch's exporter writes these operators as loops of nodes, or as many small nodes. Both run on one

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compares whole models in ONNX Runtime and in OpenVINO, with and without polyop, and lists what takes the remaining
 time.
 

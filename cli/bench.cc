@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // polyop bench: times a model, its nodes, and another model.
 #include <algorithm>
 #include <chrono>

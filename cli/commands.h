@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The commands that need no Python: their options and functions. main.cc has the command line.
 #pragma once
 

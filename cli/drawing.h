@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Drawings of a model's graph, laid out by Graphviz.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TensorRT engines of `polyop convert`: their inputs and outputs, and running them.
 #pragma once
 

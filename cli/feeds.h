@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The values of a model's inputs: from files, from numbers on the command line, or synthetic.
 #pragma once
 

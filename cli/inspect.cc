@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // polyop inspect: describes a model and the operators that it needs, and checks it, without running it.
 #include <algorithm>
 #include <filesystem>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests `inspect` on damaged models, which ends with a Failure or a report.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The command line of `polyop`, which runs, inspects, converts and explains ONNX models with custom operators, and
 // creates new operators. All of it is in this file, because CLI11 takes long to compile.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // polyop new: writes a new operator in a folder of operators, or a new project with one.
 #include <filesystem>
 #include <iostream>

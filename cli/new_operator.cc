@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The folder of a new operator. It builds, and its test passes.
 #include "cli/new_operator.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The project of `polyop new --project`: a Python package of operators that is built with polyop's SDK.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Models in OpenVINO: their inputs and outputs, running and timing them.
 #pragma once
 

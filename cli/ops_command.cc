@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // polyop ops: prints the catalogue of operators.
 #include <algorithm>
 #include <iostream>

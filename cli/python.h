@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the program leaves to Python: whole commands, and models that run in runtimes with Python bindings only.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Images of every kind: the frequent ones are decoded here, the others in Python.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // polyop run: runs a model on files.
 #include <algorithm>
 #include <chrono>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // polyop cmake-dir and polyop test: the SDK that is installed with the program, and tests of projects that use it.
 #include <algorithm>
 #include <filesystem>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Texts for shells: completion and manual pages. Both come from the help texts of the commands.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // polyop verify: compares a model's results with a reference.
 #include <algorithm>
 #include <filesystem>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Dependencies of the CLI only: command line, JSON, images, .npz files, and the ONNX file format.
 find_package(CLI11 REQUIRED)
 find_package(ZLIB REQUIRED)

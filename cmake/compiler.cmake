@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The compiler flags of all targets.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "MSVC")
   message(FATAL_ERROR "The compiler: expected GCC 12, Clang 16 or newer, got Microsoft's, which lacks builtin functions "

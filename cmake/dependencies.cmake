@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Third-party libraries. Those that stable distributions lack are in .deps/ (tools/setup_deps.sh).
 
 # polyop_find_root(VARIABLE FOLDER FILE): sets VARIABLE to the folder that contains FILE, from the cache, the

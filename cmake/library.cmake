@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Libraries of operators, one for each runtime: polyop's own, and those that users build with the SDK.
 
 # polyop_build_library(NAME DIRECTORY…): builds libNAME_onnxruntime.so, libNAME_torch.so, libNAME_openvino.so and

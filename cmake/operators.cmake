@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # polyop_add_rooms(FOLDER…): builds the .cc files of each room, a folder of ops/, that one of these operators includes
 # as a STATIC library polyop_room_<room>, so that code shared by operators is compiled once. Every operator links all
 # of them.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Options of builds of operators, for polyop's own library and for user-built libraries.
 set(POLYOP_HWY_TARGETS "AVX2;AVX3" CACHE STRING
     "x86 instruction sets to compile kernels for, in addition to the baseline SSE4: AVX2, AVX3 (AVX-512), none, or native, the best of this machine")

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Included by every build of operators, for polyop's own library and for user-built libraries, in the order of
 # dependencies.
 include(options)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Precompiled headers: only those of the standard library and of third parties. polyop's own headers are not
 # precompiled, so that an edit of one recompiles only the files that include it.
 set(polyop_std_headers <algorithm> <array> <atomic> <bit> <cmath> <concepts> <cstdint> <cstdio> <cstdlib> <cstring>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Finds the Python whose packages are used: the one that builds the wheel, that of .venv, or the system's.
 if(NOT Python_EXECUTABLE AND EXISTS "${POLYOP_ROOT}/.venv/bin/python")
   set(Python_EXECUTABLE "${POLYOP_ROOT}/.venv/bin/python")

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The parts of every library of operators other than the operators: platform/, core/, kernels/ and the adapters, as
 # OBJECT libraries.
 set(platform "${POLYOP_ROOT}/platform/posix")

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Each file that ends in _test.cc is a GoogleTest program of the same name.
 enable_testing()
 # Tests are not optimised, because they spend their time in kernels, and UBSan checks only kernels.

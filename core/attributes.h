@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attributes of an operator: members of its struct, each declared once with its documentation and its range.
 //
 //   struct RoiAlign {

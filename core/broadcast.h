@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Strides for elementwise loops over two tensors that broadcast.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The only way to run an operator, for the runtimes' adapters, the CLI and the tests.
 //
 //   a node or a call -> Op::MakeParams  finds attributes by name, converts and checks them

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The launch context of CPU kernels: threads and scratch memory.
 #pragma once
 

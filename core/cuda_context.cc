@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures the scratch of CUDA kernels. Does not include CUDA's headers.
 #include "core/cuda_context.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The launch context of CUDA kernels: a stream and scratch memory on the device. It does not include CUDA's headers
 // (the stream is a void*), so core and adapters build without CUDA, and tests run emulated CUDA kernels on the CPU.
 #pragma once

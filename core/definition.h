@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The definition of an operator and of its kernels, with types erased. Operators register both with core/operator.h;
 // callers read them through core/op.h.
 #pragma once

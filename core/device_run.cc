@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs GPU kernels through a runtime's memory and stream. Does not include CUDA's headers.
 #include "core/device_run.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls a GPU kernel for runtimes that provide memory and a stream and need outputs of their exact size. It does not
 // include CUDA's headers: kernels/cuda/memory.cu registers the functions that use CUDA.
 #pragma once

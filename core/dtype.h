@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Element types of tensors: the run-time tag, the C++ types and the map between them.
 #pragma once
 

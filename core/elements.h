@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads and writes single elements of tensors whose type is known only at run time, for code that need not be fast.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gradient of an operator: an operator itself, defined in the same folder.
 //
 //   struct RoiAlignBackward : GradientOf<RoiAlign> {      // ops/rois/roi_align/roi_align_backward.h

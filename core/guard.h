@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The guard of functions that other languages and runtimes call: no exception may leave them.
 #pragma once
 

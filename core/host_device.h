@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Defines POLYOP_HD, which marks functions that are compiled for the CPU and the GPU and tested on the CPU.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the elements of an input are, as far as its name and its last extent state it. An operator states it by the
 // names in its signature, "rois: T[R, 5]". Synthetic inputs follow from it: random numbers are not valid RoIs.
 #pragma once

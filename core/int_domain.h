@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The shape evaluator's domain of a real call: extents are int64, and all are known. An extent that the kernel finds is
 // its upper bound.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The identity of a library of operators: its name, and the version of the interface that it was built for. polyop's
 // own library and user-built libraries share this interface; cmake/library.cmake generates the definitions.
 #pragma once

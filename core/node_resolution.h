@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Resolves a node of a model to an operator. A node name belongs to one operator, or several operators share it and the
 // node's attributes select one:
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The run-time record of an operator, and the registry of all operators. Adapters iterate over the records, contain no
 // code for single operators, and call operators through core/call.h.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests the registry, attributes, node resolution and the checks before every kernel, with operators of this file.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The header that operators include: it defines an operator and registers its kernels.
 //
 //   struct MyOp {                                        // ops/my_op/my_op.h

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Integers with the order of elements, which CPU and GPU share.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls the naive double-precision kernels instead of the fast ones.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The operators of this program or library. Static initialisers add the kernels before the first query.
 #include <algorithm>
 #include <deque>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Evaluates a signature over any kind of extent: int64 (a call on the CPU), symbolic (shape inference), or a runtime's
 // expression builder. All runtimes share this evaluator, so their shapes agree.
 //

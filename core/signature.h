@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The signature of an operator: a string, parsed at compile time, that states all shapes.
 //
 //   "input: T[N, C, H, W], rois: T[R, 5] -> output: T[R, C, output_height, output_width]"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The result of functions that can fail. No exception crosses a kernel or an adapter.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Views of tensors. A view owns nothing; memory is contiguous, row-major.
 #pragma once
 

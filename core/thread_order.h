@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The operators whose CUDA kernels add up numbers in the order in which threads arrive.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Frees a library's global tables when it is unloaded. A runtime may load and unload a library many times in one
 // process, so tables must be freed then. They must not be freed at the end of the process: sessions in a program's
 // static objects, and threads that still run one, outlive the static objects of a library. A table is therefore held by

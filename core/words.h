@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Unsigned integers of the size of an element, for kernels that copy elements without interpreting them.
 #pragma once
 

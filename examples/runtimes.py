@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs models with polyop's nodes in ONNX Runtime and in OpenVINO."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Replays the fuzzing corpus corpus/OPERATOR.txt, like the robustness test replays its random calls. Each line is the
 // input of one call in hexadecimal digits; each call reaches code that the others do not.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A libFuzzer target: the input bytes determine attributes, shapes and values of calls of the operator that
 // POLYOP_FUZZ_OPERATOR names. Each run fuzzes one operator, so that its corpus does not depend on the other operators.
 #include <cstdint>

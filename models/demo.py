@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The demonstration: a photo enlarged by SRCNN at run-time scales, and NMS compared with soft-NMS on a photo.
 
 Everything runs through the program `polyop`; images and numbers are written to build/demo/.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory aligned to 64 bytes, for scratch of kernels.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // This process and the shared libraries in it.
 #pragma once
 

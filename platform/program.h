@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The program's own file, terminals, and other programs. Only programs link this; paths and words are UTF-8.
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Installs the SDK with its CMake package for authors of operators, and a header for C++ programs.
 include(CMakePackageConfigHelpers)
 set(package "${POLYOP_INSTALL_ROOT}lib/cmake/polyop")

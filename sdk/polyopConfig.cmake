@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # find_package(polyop CONFIG):
 #
 #   polyop_add_library(my_ops OPERATORS ops)   your own operators, each a folder of ops/

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A griffe extension: an item of an `Args:` section may document several parameters, such as `rtol, atol: …`."""
 
 from __future__ import annotations

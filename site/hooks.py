@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hooks of mkdocs. The site consists of the repository's Markdown and of the files that its pages link.
 
 A page's address is its path in the repository, so links between pages work as on a code host. Each linked file of the

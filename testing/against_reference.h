@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares kernels with the reference on random calls.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks that results do not depend on the alignment of tensors to cache lines.
 #pragma once
 

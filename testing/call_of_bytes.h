@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decodes bytes of libFuzzer, or of fuzz/corpus, into a random call.
 #pragma once
 

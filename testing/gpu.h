@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The GPU of the tests: emulated on the CPU (kernels/cuda/cuda.h), or a real one in a build with CUDA.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random boxes in distributions that suppression handles differently: few overlaps, many overlaps, or positions that
 // are hard to sort.
 #pragma once

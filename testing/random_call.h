@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random calls of any operator, generated from its definition, and the checks on them. The robustness test draws from a
 // random generator, the fuzzer from libFuzzer's bytes.
 #pragma once

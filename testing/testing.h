@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Helpers of operators' tests: owned tensors, calls of operators through their records, and comparisons of every
 // instruction set and thread count with the reference kernel.
 #pragma once

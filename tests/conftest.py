@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fixtures for every test, and one rule: a test that did not run fails."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls every operator with random inputs that are generated from its definition. The results equal the reference's on
 // every instruction set and in the CUDA kernel's source, and do not depend on the number of threads. Nothing crashes or
 // hangs, and under the sanitizers nothing reads or writes out of bounds. The mix of calls and their number, kCalls per

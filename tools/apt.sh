@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Sourced by scripts that fetch from the distribution's signed archive without changing the system. apt runs with
 # separate package lists, cache and downloads.
 #

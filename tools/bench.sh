@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # bench.sh [OPTION…]   benchmarks every operator against its rivals, in one process. Passes its options to bench/run.py,
 # for example --only roi_align,nms.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"

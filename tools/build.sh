@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # build.sh [PRESET] [TARGET…]   configures if necessary and builds a preset of CMakePresets.json (default: release). The
 # preset 'release' becomes usable from .venv, and so does 'demonstration' until 'release' has been built.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"

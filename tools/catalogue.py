@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Prints docs/operators/README.md. Reads the table of `polyop ops --markdown` from standard input, and adds links to
 the operators' pages and two columns: where an operator runs, and whether it has a gradient or a function.
 

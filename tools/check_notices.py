@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks THIRD_PARTY_LICENSES against the libraries that a build links and the licences of the installed packages.
 
 Each static library that build.ninja links into the program or a library must have a section. The copyright file of its

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks that dependencies between the repository's folders go one way.
 
 C++: platform <- core <- kernels <- ops/<room> <- ops/<room>/<op>, and core <- adapters.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks the words and the width of everything that git tracks: identifiers, comments, messages and pages.
 
 Prints `FILE:LINE: WORD -> THE WORD TO USE` for each retired word, and `FILE:LINE: COLUMNS columns` for each line of prose that

@@ -1,9 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
 # Sourced by the scripts in tools/. Defines the project's paths, progress lines with times, and the command line that
 # all scripts share: `--help` prints the comment at the head of the script, and `accept` refuses unknown arguments.
 set -euo pipefail
 
 # Prints the comment at the head of the script.
-usage() { sed -n '2,${/^#/!q; s/^# \{0,1\}//p}' "${BASH_SOURCE[-1]}"; }
+usage() { sed -n '/^# SPDX/d; 2,${/^#/!q; s/^# \{0,1\}//p}' "${BASH_SOURCE[-1]}"; }
 for argument in "$@"; do
   case "$argument" in
     -h | --help)

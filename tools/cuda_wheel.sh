@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # cuda_wheel.sh [FOLDER]   builds the wheel polyop-cuda12 or polyop-cuda13 (nvcc's major version) into FOLDER (default:
 # dist). It holds polyop's libraries with CUDA kernels for every GPU since Turing. The package polyop loads them instead
 # of those in polyop. nvcc compiles with this system's GCC, so the wheel needs this system's glibc or a newer one.

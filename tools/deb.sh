@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # deb.sh [FOLDER]   builds polyop_VERSION_ARCHITECTURE.deb into FOLDER (default: dist), for systems like this one. It
 # installs the program, the library for ONNX Runtime, the accelerator, the SDK and its headers under /usr. POLYOP_OPS
 # selects fewer operators, for a trial.

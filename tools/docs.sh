@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # docs.sh           generates docs/operators/ (a page for each operator and a table of all) and the table of MMCV's
 #                   functions between the two marks in docs/openmmlab.md, from the operators' definitions; and
 #                   docs/pytorch-operators.md, from the translations of PyTorch's operators; and the types of the

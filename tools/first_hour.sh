@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # first_hour.sh [ENVIRONMENT]   makes the usual mistakes of a first hour, one by one, and prints a page with each
 # command, its output and its exit code, for a person to read through: every message should say what was expected, what
 # was given and what to do next.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # fuzz.sh          runs random calls of every operator under AddressSanitizer and UBSan, directly and as models in ONNX
 #                  Runtime, then libFuzzer, which needs clang; before these, polyop's commands on random models of
 #                  ONNX's operators. Each takes SECONDS_EACH seconds (default: 60) an operator. libFuzzer starts from

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # gpu.sh   tests on a machine with a GPU: builds with CUDA for that GPU, runs the C++ tests on it, also under
 # compute-sanitizer, then the Python tests of tests/gpu, and the benchmarks. Writes a report, gpu-report.txt, and the
 # output of each part to gpu-logs/. A part that fails does not end the run. The last lines are a table of the parts.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # lint.sh           checks the format, the words and the spelling of what git tracks and runs the linters. Changes
 #                   nothing
 # lint.sh --fix     formats, and applies ruff's safe fixes

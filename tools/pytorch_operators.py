@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Prints docs/pytorch-operators.md: PyTorch's operators that polyop writes into ONNX files.
 
 It is computed from the table of translations (python/polyop/_aten) and from the measured tables of calls and of whole

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # quick.sh [COMMIT]   builds and tests what the changes since COMMIT affect. Without COMMIT: the uncommitted changes, or
 # those since the branch left main if there are none. Skips slow Python tests, sanitizers and CUDA.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # release.sh [--dry-run] [--publish] [--skip STEP]…   runs the steps of a release and stops at the first that fails.
 #
 #   tree      checks that nothing is uncommitted

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # setup.sh [demo]   installs all dependencies: system packages, .venv and .deps. Skips what is current. `demo` leaves
 # out the Python packages that only tests and linters need, PyTorch among them.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"

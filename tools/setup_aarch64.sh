@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # setup_aarch64.sh   installs into .deps/ what runs aarch64 programs on this machine, without changing the system:
 #   .deps/qemu      qemu-user of a newer Debian, because Debian 12's crashes in ONNX Runtime
 #   .deps/aarch64   this distribution's Python and C library for aarch64, with ONNX Runtime and NumPy of demo.txt

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # setup_deps.sh   installs into .deps/ what stable distributions lack or have too old, without changing the system:
 #   .deps/highway       source of Google Highway >= 1.2 (built as a static library)
 #   .deps/onnxruntime   headers of ONNX Runtime (polyop loads the runtime and never links it)

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # setup_free_threaded.sh [RELEASE…]   compiles Pythons without the GIL into .deps/python-free-threaded, for the test of
 # the portable wheel in them: 3.13 from the source of Debian 13 or of this newer system, and 3.14 from that of Debian's
 # unstable (default: both). No distribution's package has one.

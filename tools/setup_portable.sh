@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # setup_portable.sh [TARGET…]   installs zig and auditwheel, and compiles the libraries that the program links for each
 # target (x86_64, aarch64, windows) into build/portable/TARGET/prefix, where cmake/toolchains/TARGET.cmake expects them.
 # For the others, which have no program (macos, musl, riscv64, windows-arm64), these are headers.

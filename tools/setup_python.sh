@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # setup_python.sh             installs pinned packages into .venv, and older runtimes for compatibility tests into .deps
 # setup_python.sh demo        installs only what the build and the demonstration need
 # setup_python.sh bench       also installs what the benchmarks need

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # setup_sources.sh   fetches the sources of the libraries that the program links into .deps/sources/, with this
 # distribution's patches. They belong to the packages that tools/setup_system.sh installs. Portable wheels compile them
 # (cmake/portable/).

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # setup_system.sh [PACKAGE…]   installs missing system packages, and these, as root or with passwordless sudo. Otherwise
 # prints the command to run as root and exits with 1.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"

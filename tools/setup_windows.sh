@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # setup_windows.sh   installs wine, which runs Windows programs on this machine, and into .deps/windows/ the DLLs of an
 # old and the newest supported ONNX Runtime and PyTorch for Windows, from their wheels. Wheels of ONNX Runtime before
 # 1.20 have no onnxruntime.dll.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # site.sh   builds the documentation as a site into build/site. A broken link or anchor is an error. Requires neither
 # polyop's libraries nor .venv: its tools are installed into build/site-tools.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Computes python/polyop/_aten/special_coefficients.py: Chebyshev series of special functions.
 
     python tools/special_coefficients.py > python/polyop/_aten/special_coefficients.py

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Prints the types of the operators' functions in one of polyop's modules, from the operators' definitions."""
 
 from __future__ import annotations

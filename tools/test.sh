@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # test.sh [rest|all] [pytest options…]   runs the tests
 #
 #   test.sh         the release build, all C++ tests, and each Python area once

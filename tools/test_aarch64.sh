@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # test_aarch64.sh   compiles operators, the ONNX Runtime library and the program for aarch64 and tests them under qemu:
 # C++ tests, and every node's results against this processor's. POLYOP_OPS selects the operators; 'all' takes hours.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tests polyop on macOS and Windows, in a new environment: the wheel for this system in dist/, or with --build one that
 Apple's clang, or clang for Windows, builds here.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # test_openmmlab.sh [PYTEST OPTION…]   tests OpenMMLab's packages with polyop instead of MMCV's compiled module: its
 # functions, inference, training and export of models of mmdet and mmdet3d, and inference of the other packages' models.
 # If POLYOP_MMCV_SOURCE is a checkout of MMCV's repository, also runs MMCV's own tests of its operators.

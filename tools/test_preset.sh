@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # test_preset.sh PRESET   builds a preset of CMakePresets.json (release, asan, asan-some, tsan or cuda) and runs its C++
 # tests.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts the tests in FOLDER/STAGE/*.xml (JUnit) and exits with 1 unless all ran and passed.
 
 The last line printed is the sum of all stages.

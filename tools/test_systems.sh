@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # test_systems.sh [SYSTEM…]   compiles the ONNX Runtime library for systems for which ONNX Runtime has no wheels, and
 # tests it without ONNX Runtime: a C program calls the library for musl by musl's loader, and that for riscv64 under
 # qemu. For Windows on Arm it reads the library only. POLYOP_OPS selects the operators; nms must be one of them.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # test_windows.sh   compiles the libraries, the program and C++ tests for Windows and tests them under wine: the
 # imports and exports of the DLLs, every node in an old and the newest ONNX Runtime against this machine's results,
 # the registration of all operators in an old and the newest PyTorch, the commands of the program, and the C++ tests

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Prints the tests that the changes since COMMIT affect. Without COMMIT: the uncommitted changes, or those since the
 branch left main if there are none.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # wheel.sh   builds a wheel for this machine into dist/, in the build tree build/wheel.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 accept 0 -- "$@"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # wheels.sh [TARGET…]   builds portable wheels into dist/ for the targets x86_64, aarch64, windows and macos (default:
 # these), and windows-arm64. They serve every Python 3, and every Linux with glibc 2.28 or newer; or Windows on x86-64;
 # or, without the program, macOS 12 on arm64, and Windows on Arm with ONNX Runtime alone. POLYOP_OPS selects fewer

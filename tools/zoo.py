@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Exports models of packages from PyPI, with random weights, runs the files, and writes a row for each model.
 
     python tools/zoo.py --out ROWS [--models REGEX] [--limit SECONDS] [--again]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The C interface (adapters/c/polyop.h): one function that calls every operator.
 #include <algorithm>
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* polyop's operators for programs without a runtime, and for other languages: a C interface to the kernels.
  *
  * libpolyop_onnxruntime.so exports it, without needing ONNX Runtime, and so does every library that is built with the

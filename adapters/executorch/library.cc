@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // lib<library>_executorch.so: registers every operator with ExecuTorch, as <library>::<operator>.out. A kernel's
 // arguments are those of PyTorch's schema: inputs, attributes, outputs.
 #include <executorch/runtime/core/exec_aten/util/tensor_util.h>

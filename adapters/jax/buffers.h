@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // XLA's buffers as the tensors of a call.
 #pragma once
 

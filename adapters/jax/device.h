@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The stream and the memory of a call on a GPU, through XLA.
 #pragma once
 

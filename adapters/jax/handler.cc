@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // lib<library>_jax.so: handlers of XLA's foreign function interface, for the CPU and for CUDA. They call every operator
 // through the C interface.
 //

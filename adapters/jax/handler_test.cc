@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests every operator through the handlers, as XLA calls them, without JAX and without a GPU: CUDA kernels are
 // emulated on the CPU. Links all operators.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // XLA's threads as the parallel loop of the C interface.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Registers polyop's operators as overrides of ONNX Runtime's standard operators.
 #pragma once
 

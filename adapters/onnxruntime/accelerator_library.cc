@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libpolyop_accelerator.so: registering it overrides ONNX Runtime's standard operators with polyop's. It contains no
 // kernels: it calls libpolyop_onnxruntime.so, which is in the same folder.
 #include <cstdio>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One OrtCustomOp per node name, execution provider and combination of types, for all operators.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The exported functions of lib<library>_onnxruntime.so: RegisterCustomOps, which ONNX Runtime calls when a session's
 // options register the library, and those that libpolyop_accelerator.so and the CLI call. The library does not link
 // ONNX Runtime: the caller passes the API.

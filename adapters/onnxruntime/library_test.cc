@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests RegisterCustomOps with fake ONNX Runtimes: several in one process, and failing registrations. Each fake rejects
 // objects of the others.
 #include <gtest/gtest.h>

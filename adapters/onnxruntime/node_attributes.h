@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads a node's attributes from ONNX Runtime, when a kernel is created and in shape inference.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A node of a session: holds its checked attributes and runs it.
 #pragma once
 

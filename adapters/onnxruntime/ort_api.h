@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ONNX Runtime C API of the host that called the library, and conversions to and from polyop's types.
 #pragma once
 

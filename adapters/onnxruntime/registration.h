@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Registers custom operators with ONNX Runtime: negotiates the API, and creates the operators once per runtime for all
 // of its sessions.
 #pragma once

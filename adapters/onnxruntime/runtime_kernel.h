@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ONNX Runtime's own kernel for a node whose operator polyop overrides.
 #pragma once
 

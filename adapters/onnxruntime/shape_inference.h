@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Infers the output shapes of a node, with symbolic extents.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The shape evaluator's domain for shape inference: an extent is a number, a symbol, an expression of symbols, or
 // unknown.
 #pragma once

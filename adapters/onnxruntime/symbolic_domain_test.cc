@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests the symbols of shape inference. ONNX Runtime takes extents with the same symbol as equal, so different extents
 // need different symbols.
 #include "adapters/onnxruntime/symbolic_domain.h"

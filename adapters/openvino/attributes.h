@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads attributes of nodes in ONNX files and in OpenVINO IR files, where each attribute is a text.
 #pragma once
 

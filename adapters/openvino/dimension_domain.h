@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The shape evaluator's domain for OpenVINO's shape inference: an extent is a number, or unknown up to a bound.
 #pragma once
 

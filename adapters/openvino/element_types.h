@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Conversions between OpenVINO's and polyop's element types.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The entry point of libpolyop_openvino.so for ov::Core::add_extension.
 #include <algorithm>
 #include <openvino/core/op_extension.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An operator as an OpenVINO node. One class serves all operators.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls an operator with OpenVINO tensors.
 #pragma once
 

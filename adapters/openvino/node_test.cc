@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs random calls of every operator as OpenVINO nodes: results of the CPU plugin equal those of direct calls, invalid
 // calls are errors, and several threads share a node and a model.
 #include "adapters/openvino/node.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The shape evaluator's domain for building an engine: extents are TensorRT expressions.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attributes as TensorRT plugin fields, from the ONNX parser and in engines.
 #pragma once
 

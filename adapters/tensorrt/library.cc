@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The entry points of a TensorRT plugin library (IPluginRegistry::loadLibrary).
 #include <NvInferRuntime.h>
 

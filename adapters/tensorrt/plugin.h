@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An operator as a TensorRT plugin. One class serves all operators and TensorRT 10, 11 and RTX: it uses only classes
 // with the same layout in all of them, links none of them, and uses neither their registry nor their logger.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests every operator as a plugin without TensorRT and without a GPU: makes TensorRT's calls in their order, with CUDA
 // kernels emulated on the CPU. Links all operators.
 #include "adapters/tensorrt/plugin.h"

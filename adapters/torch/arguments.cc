@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "adapters/torch/arguments.h"
 
 #include <torch/csrc/stable/stableivalue_conversions.h>

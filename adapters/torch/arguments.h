@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The arguments of a boxed PyTorch kernel. The callee owns each entry of the stack.
 #pragma once
 

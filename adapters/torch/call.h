@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a boxed call from PyTorch.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds PyTorch's current CUDA stream without linking its CUDA library, because this library also serves CPU builds of
 // PyTorch.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // lib<library>_torch.so: registers every operator with PyTorch when Python calls polyop_torch_register().
 #include <array>
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PyTorch schemas of operators, generated from their records.
 #pragma once
 

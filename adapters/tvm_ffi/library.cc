@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // lib<library>_tvm_ffi.so: one function of tvm-ffi's ABI calls every operator through the C interface:
 //   call(operator, attributes, input…) -> output, or a list of outputs
 // Tensors are those of any framework, by DLPack. Outputs come from the allocator that the caller's framework names, or

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The benchmark cases: every operator at the sizes of real models, compared with every rival. One module per kind."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The accelerator: the same file with and without it."""
 
 from __future__ import annotations

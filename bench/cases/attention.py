@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Attention and deformable attention."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bird's-eye views."""
 
 from __future__ import annotations

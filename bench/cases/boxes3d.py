@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """3-D boxes and rotated boxes: decoding, overlaps, suppression, and the points inside."""
 
 from __future__ import annotations

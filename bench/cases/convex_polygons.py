@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Areas of many convex polygons at once, with gradients.
 
 A polygon is its edges, in either direction: starts and ends [..., E, 2], and a mask of valid edges [..., E]. The order

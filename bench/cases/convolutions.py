@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Convolutions that sample at offsets, or skip pixels."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Half precision compared with float: the same node with rounded features and weights."""
 
 from __future__ import annotations

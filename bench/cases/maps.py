@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scans, pooling, norms and copies."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Outputs at unaligned addresses."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sampling with grids, rotating and resizing images."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls so small that the overhead of a call dominates."""
 
 from __future__ import annotations

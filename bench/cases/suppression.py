@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Suppression of boxes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Synthetic scenes (models/scenes) for the benchmarks: they have the density and the empty space of real data."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Text detection: kernels of text lines that grow over pixels."""
 
 from __future__ import annotations

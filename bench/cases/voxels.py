@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Points to voxels, and reductions over voxels."""
 
 from __future__ import annotations

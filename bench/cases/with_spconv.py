@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """spconv's CPU build as a rival. With two threads its sums differ from run to run, so it runs with one.
 
 It is imported where it is used: only `make bench` installs it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls of the operators that people use most on a GPU, and of other projects' kernels for the same, by topic."""
 
 from __future__ import annotations

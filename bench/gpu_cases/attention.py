@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deformable, neighborhood and other attention, and state-space models."""
 
 from __future__ import annotations

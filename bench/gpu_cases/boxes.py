@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Non-maximum suppression and overlaps of boxes."""
 
 from __future__ import annotations

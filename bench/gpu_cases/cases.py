@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parts of a row of bench/gpu.py. Tensors are created on torch's default device, which bench/gpu.py sets."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deformable convolutions and rotated filters."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators on feature maps: correlation, corner pooling, scans, masks, normalization."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Points: sampling, neighbours, groups, and boxes that contain them."""
 
 from __future__ import annotations

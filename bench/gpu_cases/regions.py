@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """RoIAlign, its variants, and other pooling of boxes."""
 
 from __future__ import annotations

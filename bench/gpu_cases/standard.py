@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators that torch has too: transforms, linear algebra, sorting."""
 
 from __future__ import annotations

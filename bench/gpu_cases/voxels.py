@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Voxels and views from above: voxelization, scatter, sparse convolution, pooling."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls of every operator over sizes."""
 
 from growing import boxes, images, points, polygons

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Suppression of many boxes, and functions of boxes and rois."""
 
 from __future__ import annotations

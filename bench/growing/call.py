@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A call of an operator whose size can be chosen, and inputs for cases."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Images over their number of pixels, and attention over its number of queries."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Point clouds and voxels."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quadrilaterals, rotated boxes and sets of nine points in the plane."""
 
 from __future__ import annotations

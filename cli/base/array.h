@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A tensor that the program owns, between files and the runtime.
 #pragma once
 

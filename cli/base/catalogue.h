@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text about the operators for readers, from their definitions.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The Python environments that serve the program. They hold ONNX Runtime and packages of operators.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The metadata of image files that decoders ignore, and the orientation of photos.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The error that ends a command: a message, a hint about the next step, and the exit code.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests reading and writing files: round trips, and damaged files, which must end in a Failure.
 #include <gtest/gtest.h>
 #include <unistd.h>

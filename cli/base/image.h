@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Images, and conversion between pixels and tensors.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a model's file shows about whether a session can load it: operators that nobody provides, attributes that
 // polyop's nodes do not have or values out of range, and external data that is missing.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NumPy's .npy (one array) and .npz (a zip archive of them).
 // Format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The operators of polyop and of packages, from the catalogues of their libraries.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Packages of operators that were built with polyop's SDK. python/polyop/packages.py documents how they are found.
 #pragma once
 

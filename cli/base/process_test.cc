@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Starting programs and loading libraries.
 #include "cli/base/process.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs random models of one node, generated from the definitions, in ONNX Runtime. Results equal those of a direct
 // call, and invalid calls end in an error. Runs kCalls models of each operator, which
 // POLYOP_CALLS_FACTOR multiplies, and continues with others for POLYOP_FUZZ_SECONDS.

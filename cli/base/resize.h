@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scaling of images. python/polyop/batch/resizing.py has the same functions, with equal results.
 #pragma once
 

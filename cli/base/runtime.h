@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ONNX Runtime. It is loaded when a model runs, so that the program starts without it.
 #pragma once
 

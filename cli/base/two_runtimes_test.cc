@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests two versions of ONNX Runtime with polyop's operators in one process, and sessions that end with the process.
 #include <dlfcn.h>
 #include <gtest/gtest.h>

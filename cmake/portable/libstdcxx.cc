@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functions that this system's libstdc++ has, but that of GCC 8 lacks, for OpenVINO's library of portable wheels. They
 // are local to the library (adapters/openvino/exports.map). Functions that use a locale's facets cannot be here,
 // because facets have numbers that libstdc++ assigns.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls the system's memcpy, memmove, memset and memcmp in libraries that zig links. zig's linker prefers its own
 // versions, which are compiled for the minimum processor, to glibc's, which are optimised at run time. The definitions
 // of this file have priority over both.

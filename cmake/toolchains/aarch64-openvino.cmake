@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 set(POLYOP_TARGET aarch64)
 set(POLYOP_SYSTEM Linux)
 set(POLYOP_PROCESSOR aarch64)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 set(POLYOP_TARGET macos)
 set(POLYOP_SYSTEM Darwin)
 set(POLYOP_PROCESSOR aarch64)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 set(POLYOP_TARGET x86_64)
 set(POLYOP_SYSTEM Linux)
 set(POLYOP_PROCESSOR x86_64)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The toolchain of wheels: zig's clang with a static C++ runtime. On Linux with symbols of glibc 2.28, for every
 # distribution since 2018, or for musl; on Windows with MinGW's headers, where libraries need the system's own DLLs
 # only; on macOS for version 12. Requires: POLYOP_TARGET is the name of the toolchain file, POLYOP_PROCESSOR and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Maps a PyTorch operator by hand to an ONNX operator, for either exporter: asinh -> Asinh. It does not use polyop. Try
 this before you write an operator.
 

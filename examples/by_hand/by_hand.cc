@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // by_hand::ScaledGather with ONNX Runtime's C++ API and without polyop, for one runtime, one element type and one
 // thread: y[k] = x[index[k]] * scale[k], with optional scales. BY_HAND_CUDA adds the CUDA provider, on its stream, with
 // the kernel of by_hand_cuda.cu.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The CUDA provider's kernel of by_hand.cc.
 #include <cuda_runtime.h>
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One operator, with ONNX Runtime's C++ API (by_hand.cc) and with polyop (ops/scaled_gather/).
 
 Builds both for the CPU and, if nvcc is installed, for CUDA on the session's stream. Runs both on the CPU, with valid

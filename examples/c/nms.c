@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Suppresses overlapping boxes with polyop's C interface, without a runtime. */
 #include <polyop/polyop.h>
 #include <stdio.h>

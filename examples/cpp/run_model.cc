@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // run_model MODEL.onnx: runs a model with polyop's nodes in a program that links ONNX Runtime and polyop. The inputs
 // must be float tensors of fixed shapes. They are filled with 0, 0.25, 0.5, … The program prints the outputs.
 #include <onnxruntime_cxx_api.h>

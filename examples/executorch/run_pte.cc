@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // run_pte MODEL.pte: runs a model with polyop's operators in a program that contains them. Inputs must be floats. They
 // are filled with 0, 0.25, 0.5, … The program prints the shapes of the outputs and their first elements.
 #include <executorch/extension/data_loader/file_data_loader.h>

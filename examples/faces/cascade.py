@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """MTCNN as one module: a pyramid of images, three networks, the crops between them and three suppressions.
 
 The networks are those of facenet-pytorch, whose wheel has their weights. The steps between them follow its

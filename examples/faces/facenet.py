@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """facenet-pytorch's networks and its search for faces, from an installed package or from .deps/faces."""
 
 from __future__ import annotations

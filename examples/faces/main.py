@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes facenet-pytorch's MTCNN as one ONNX file: from a photo's pixels to faces, with the pyramid, the crops and the
 three kinds of suppression inside. Compares it with the package in ONNX Runtime, with and without polyop, and draws the
 faces.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds nearest neighbours in a point cloud by segments, in PyTorch and, by both exporters, in ONNX Runtime and
 OpenVINO. Draws the clusters.
 

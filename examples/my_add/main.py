@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """2a + b as a PyTorch extension and as an operator of polyop, with a gradient, exported as Mul + Add and as one custom
 node. All give the same results in PyTorch, ONNX Runtime and OpenVINO.
 

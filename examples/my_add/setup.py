@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Builds my_extension: python setup.py build_ext --build-lib FOLDER"""
 
 from setuptools import setup

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A LiDAR sweep and a room: pillars, 3-D boxes before and after suppression, sampled points. Draws an image of each.
 
 The clouds are synthetic (ray casting, models/scenes). The boxes are like those of a detector's head before suppression:

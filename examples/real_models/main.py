@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exports Deformable DETR and RT-DETR of Hugging Face transformers, with random weights, with and without polyop's
 deformable attention. Runs them in ONNX Runtime or OpenVINO, compares the results with PyTorch's, and times them.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Suppresses overlapping boxes with polyop's C interface, without a runtime.
 //
 //   L=$(dirname "$(python -c "import polyop; print(polyop.get_library_path())")")

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds and reads text: rapidocr's detector and recognizer in ONNX Runtime, and polyop's rotated RoIAlign for crops.
 
 The detector gives a map of text. Each region of it becomes a rotated box, whose crop polyop samples from the photo; the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exports an operator of another library as polyop's node: torch_cluster::grid -> custom::torch_cluster_grid.
 
 Uses torch_cluster if it is installed. Otherwise registers the same operator under its name, in plain PyTorch.

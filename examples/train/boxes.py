@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Boxes (x1, y1, x2, y2) in pixels: overlaps, and boxes relative to others."""
 
 from __future__ import annotations

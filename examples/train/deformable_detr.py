@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A small Deformable DETR: the encoder's best cells become queries, and each object is matched with one query.
 
 The encoder refines the cells of one level with samples of all levels. Queries are distinct (Zhang et al., Dense

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exports a trained detector, with its suppression, and evaluates the files in every runtime."""
 
 from __future__ import annotations

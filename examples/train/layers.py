@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What both detectors share: a pyramid of features, and a head that predicts a box at each position of the pyramid."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains two small detectors on synthetic scenes with polyop's operators: a two-stage one (RoIAlign, NMS) and a
 Deformable DETR. Exports each to one file with its suppression, and compares the mean average precision of all runtimes.
 

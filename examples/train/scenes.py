@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Synthetic scenes: coloured shapes that overlap, on a noisy background. A seed determines a scene."""
 
 from __future__ import annotations

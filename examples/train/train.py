@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains a detector on scenes that are rendered as it goes: no scene is used twice."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A two-stage detector: proposals, suppression, RoIAlign, classification, suppression per class."""
 
 from __future__ import annotations

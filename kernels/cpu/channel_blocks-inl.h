@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Images in a blocked channels-last layout for operators that sample at irregular positions: 16 channels of a pixel are
 // adjacent, in one cache line (half of one in half precision). A sample of 16 channels is one vector load instead of 16
 // scattered ones. Compiled once per instruction set; include it from a kernel file.

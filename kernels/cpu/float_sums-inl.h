@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sums of rows in float that are rounded once. Compiled once per instruction set; include it from a kernel file.
 #if defined(POLYOP_KERNELS_CPU_FLOAT_SUMS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef POLYOP_KERNELS_CPU_FLOAT_SUMS_INL_H_

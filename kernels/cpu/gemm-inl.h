@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The matrix product of gathered rows with packed weights, which is a convolution after its input has been sampled.
 // Compiled once per instruction set; include it from a kernel file.
 #if defined(POLYOP_KERNELS_CPU_GEMM_INL_H_) == defined(HWY_TARGET_TOGGLE)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Groups of images, or of other items, that share scratch memory whose size would grow with their number.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Groups items by the target that they contribute to, so that a thread owns a target and visits its items in order.
 #pragma once
 

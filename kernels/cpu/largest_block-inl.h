@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The largest of several blocks of 16 channels and its index, channel by channel: for the gradients of maxima. Compiled
 // once per instruction set; include it from a kernel file.
 #if defined(POLYOP_KERNELS_CPU_LARGEST_BLOCK_INL_H_) == defined(HWY_TARGET_TOGGLE)

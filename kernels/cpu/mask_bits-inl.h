@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Converts a mask to bits. Compiled once per instruction set; include it from a kernel file.
 #if defined(POLYOP_KERNELS_CPU_MASK_BITS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef POLYOP_KERNELS_CPU_MASK_BITS_INL_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prefetches rows that the processor does not predict.
 #pragma once
 

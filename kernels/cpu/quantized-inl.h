@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads and writes 8-bit quantized numbers in vectors: see kernels/cpu/quantized.h. Compiled once per instruction set;
 // include it from a kernel file. For floating types, the functions ignore the Requantize.
 #if defined(POLYOP_KERNELS_CPU_QUANTIZED_INL_H_) == defined(HWY_TARGET_TOGGLE)

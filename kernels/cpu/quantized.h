@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Images of 8-bit integers with a scale and a zero point, as ONNX's QuantizeLinear writes them.
 //
 // Kernels sum differences q - zero, which are exact in bfloat16 and in float, and round once: an operator f that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/radix_sort.h"
 
 #include <gtest/gtest.h>

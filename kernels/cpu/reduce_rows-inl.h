@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reduces rows of features to one row, in order. Compiled once per instruction set; include it from a kernel
 // file.
 #if defined(POLYOP_KERNELS_CPU_REDUCE_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients of the reductions of rows in reduce_rows-inl.h. Compiled once per instruction set; include it from a kernel
 // file.
 #if defined(POLYOP_KERNELS_CPU_REDUCE_ROWS_BACKWARD_INL_H_) == defined(HWY_TARGET_TOGGLE)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Running maxima and minima within a vector's lanes and down the columns of a matrix. Compiled once per instruction
 // set; include it from a kernel file.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scatters sums to the pixels of an image, for the gradients of operators that sample. A task owns some rows of one
 // block of 16 channels, accumulates their sums in separate channels-last memory, and writes them once. No two threads
 // write the same address, and results do not depend on the number of threads. Compiled once per instruction set;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Highway, and the registration of kernels that are compiled once per instruction set.
 //
 // A CPU kernel file looks like this:

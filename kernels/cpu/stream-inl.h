@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Non-temporal stores, which bypass the caches, for outputs that are too large to stay there until they are read. They
 // avoid fetching each line before it is overwritten, so that a copy moves two thirds of the bytes.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A thread pool for callers without a runtime: the tests, the benchmarks and the program.
 #pragma once
 

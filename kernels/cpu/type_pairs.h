@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pairs of a floating type and an index type, as the single argument of a kernel template for POLYOP_CPU_KERNEL.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Converts rows of any floating type to float and back. Compiled once per instruction set; include it from a kernel
 // file.
 #if defined(POLYOP_KERNELS_CPU_WIDEN_INL_H_) == defined(HWY_TARGET_TOGGLE)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sums that many GPU threads add to. The order of the additions, and thus the last bits of a sum, differ from run to
 // run, so a kernel with atomic additions is registered by POLYOP_ATOMIC_CUDA_KERNELS:
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counts that many GPU threads add to. Unlike sums of floats, they do not depend on the order.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CUDA kernels that also compile as plain C++, where blocks and threads run sequentially on the CPU. Thus a machine
 // without a GPU can test every index that a launch computes.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/device_sort.h"
 
 #ifdef __CUDACC__

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fast division by a number that is known before a kernel starts. GPUs divide 64-bit integers slowly.
 #pragma once
 

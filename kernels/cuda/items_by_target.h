@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Groups items by the target that they contribute to, so that a GPU thread sums a target's items in their order,
 // without atomic additions. The GPU version of kernels/cpu/items_by_target.h.
 #pragma once

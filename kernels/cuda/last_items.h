@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The last of the items that write to the same target, which remains in a sequential loop.
 #pragma once
 

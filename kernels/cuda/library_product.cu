@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/library_product.h"
 
 #ifdef __CUDACC__

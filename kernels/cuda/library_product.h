@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products of matrices by cuBLASLt, if the process has loaded it, as PyTorch, JAX and ONNX Runtime do. polyop neither
 // links nor loads it, so a kernel that uses it must also work without it (kernels/cuda/tile_product.h).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Running reductions along the lines of a tensor on the GPU.
 #pragma once
 

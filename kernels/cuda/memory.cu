@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CUDA device memory for core/device_run.h.
 #include <cuda_runtime.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Neighbouring elements that a GPU thread reads or writes with one instruction.
 #pragma once
 

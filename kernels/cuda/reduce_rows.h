@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reduces a column of rows to one number, in the rows' order, on the GPU. The GPU version of
 // kernels/cpu/reduce_rows-inl.h.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients of the reductions of reduce_rows.h, one column of some rows at a time. The GPU version of
 // kernels/cpu/reduce_rows_backward-inl.h.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sorts rows of elements on the GPU, with their indices.
 #pragma once
 

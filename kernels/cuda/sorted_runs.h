@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs of equal elements in a sorted sequence, on the GPU.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sums that some blocks compute in parts, so that a product with few rows and columns but a great depth fills a GPU.
 // The parts are added in a fixed order.
 #pragma once

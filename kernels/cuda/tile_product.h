@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A tiled matrix product, one tile per block, whose factors are computed element by element on the fly: gathered
 // samples, permuted weights, converted types.
 #pragma once

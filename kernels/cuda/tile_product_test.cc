@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compiled as C++, where kernels run on the CPU (kernels/cuda/cuda.h).
 #include "kernels/cuda/tile_product.h"
 

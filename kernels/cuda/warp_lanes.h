@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values of the 32 threads of a warp, which they exchange without shared memory. All threads of a warp must call these
 // functions together (Block::ForWarps):
 //

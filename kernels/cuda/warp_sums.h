@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A small matrix product computed by the 32 threads of a warp.
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The end of the detectors: classes, boxes and directions of anchors, decoding, the best of them, and suppression."""
 
 from __future__ import annotations

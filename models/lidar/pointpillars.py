@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A PointPillars-shaped detector (Lang et al., 2019) from points to boxes, in two forms with the same weights.
 
 `PointPillars` is built from polyop's functions, like those of mmdet3d and OpenPCDet. `PluginPointPillars` has the nodes

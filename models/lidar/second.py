@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A SECOND-shaped detector (Yan et al., 2018) from points to boxes: voxels, four stages of sparse convolutions, and a
 dense network on top. Weights are random, from a seed.
 """

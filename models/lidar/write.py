@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes detectors of LiDAR sweeps as ONNX, with random weights.
 
 pointpillars.onnx           points f32[n, 4] -> detections f32[k, 9]; polyop's nodes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NMS and soft-NMS drawn on a photo of coins that a sliding-window detector found many times each."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Casts rays against simple solids, for the synthetic scenes."""
 
 from __future__ import annotations

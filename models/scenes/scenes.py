@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Synthetic scenes with the shapes of real data, from a seed: nothing is downloaded.
 
 A street under a LiDAR of 64 beams, the bird's-eye view of six cameras, and a furnished room. Benchmarks, tests

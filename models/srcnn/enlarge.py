@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Enlarges a held-out photo with the program and compares with bicubic, visually and by PSNR."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes SRCNN as ONNX in three forms; the trained weights are in srcnn.npz.
 
 srcnn.onnx    the scale 3 is fixed

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The photos for training and evaluation of SRCNN. All of them are in the scikit-image wheel."""
 
 from __future__ import annotations

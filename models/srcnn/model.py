@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SRCNN (Dong et al., "Image Super-Resolution Using Deep Convolutional Networks", 2014) with a run-time scale.
 
 The image is enlarged with bicubic interpolation, then three convolutions (9-1-5) sharpen it. The same weights serve

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Images side by side, each with its title."""
 
 from __future__ import annotations

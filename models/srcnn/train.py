@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains SRCNN on a few photos in some minutes on a CPU, and evaluates it on an unseen photo.
 
 python models/srcnn/train.py [--steps 8000] [--out srcnn.npz]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attention on the CPU: softmax(q k^T / sqrt(E) + mask) v. Compiled once per instruction set; include it from a kernel
 // file.
 #if defined(POLYOP_OPS_ATTENTION_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attention on the GPU: softmax(q k^T / sqrt(E) + mask) v.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attention in double precision, one query at a time: for reference kernels only.
 #pragma once
 

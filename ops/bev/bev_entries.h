@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The entries of a bird's eye view's gradient: the ranks of intervals, with the cells that they are summed into.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Intervals of ranks, one per cell of a bird's eye view (BEV), on CPU and GPU.
 #pragma once
 

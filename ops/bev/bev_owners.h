@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The interval that each cell of a bird's eye view sums.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients of BEV pooling on the CPU. Compiled once per instruction set; include it from a kernel file.
 
 // Outside of the guards because Highway redefines its macros for each target.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients of BEV pooling on the GPU.
 #pragma once
 

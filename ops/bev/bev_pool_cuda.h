@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // BEV pooling on the GPU: camera features, weighted by depth, are summed into the cells of a bird's eye view with any
 // number of layers.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Inputs for the tests of BEV pooling.
 #pragma once
 

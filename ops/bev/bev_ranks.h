@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks of the ranks of BEV pooling, shared by the CPU kernel and the reference kernel.
 #pragma once
 

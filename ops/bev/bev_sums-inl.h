@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sums of features per cell of a bird's eye view, for ranks or points that are grouped by cell. Compiled once per
 // instruction set; include it from a kernel file.
 

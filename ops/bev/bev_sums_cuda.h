@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sums of features per cell of a bird's eye view on the GPU, for ranks or points that are grouped by cell.
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """BEV pooling: products of depths and features, summed into the cells of a bird's eye view.
 
 The view's extents are (rows, columns) or (layers, rows, columns).

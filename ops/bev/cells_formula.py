@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scatter rows into the cells of a canvas, in torch and in ONNX's text form.
 
 If several writes target one cell, the last one wins. Rows without a cell go to an extra cell after the canvas, which is

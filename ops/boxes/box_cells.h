@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A spatial hash of boxes: square cells of several sizes, so that the boxes that may intersect a given one are found
 // without visiting all.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures all pairs of two sets of rotated boxes. A vectorised test of their upright bounds skips pairs that do not
 // touch, which is most of them. Compiled once per instruction set; include it from a kernel file.
 #if defined(POLYOP_OPS_BOXES_BOX_PAIRS_INL_H_) == defined(HWY_TARGET_TOGGLE)

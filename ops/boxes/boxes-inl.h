@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Boxes as a structure of arrays, and a vectorised test whether any of them overlaps a given box too much. Compiled
 // once per instruction set; include it from a kernel file.
 #if defined(POLYOP_OPS_BOXES_BOXES_INL_H_) == defined(HWY_TARGET_TOGGLE)

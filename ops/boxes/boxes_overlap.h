@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The exact overlap test of two upright boxes, on CPU and GPU.
 #pragma once
 

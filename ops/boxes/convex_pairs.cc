@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/boxes/convex_pairs.h"
 
 #undef HWY_TARGET_INCLUDE

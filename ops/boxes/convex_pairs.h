@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures all pairs of two sets of convex polygons.
 #pragma once
 

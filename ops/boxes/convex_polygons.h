@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convex polygons with few corners and the area of their intersection.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Overlap of convex polygons, computed in another way than the kernels do: for reference kernels only.
 #pragma once
 

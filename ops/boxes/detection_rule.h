@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attributes and checks shared by the batched NMS operators of upright and of rotated boxes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batched NMS as in TensorRT's plugins: suppression per class and image with a bounded number of detections, for
 // upright and rotated boxes. Compiled once per instruction set; include it from a kernel file.
 #if defined(POLYOP_OPS_BOXES_DETECTIONS_INL_H_) == defined(HWY_TARGET_TOGGLE)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batched NMS as in TensorRT's plugins, on the GPU: suppression per class and image with a bounded number of
 // detections, for upright and rotated boxes.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batched NMS step by step: for reference kernels only.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Thresholds of scores that are given as logits.
 #pragma once
 

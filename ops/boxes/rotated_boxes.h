@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rotated boxes (cx, cy, width, height, angle in radians) and the area of their intersection.
 #pragma once
 

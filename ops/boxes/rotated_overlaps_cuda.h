@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The overlap rule of rotated boxes on the GPU; the trigonometry of a box is computed once.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Greedy suppression on the GPU: sets of boxes are sorted by score, bit masks hold which box overlaps which, and one
 // block per set walks through the masks. Nothing is copied to the host.
 #pragma once

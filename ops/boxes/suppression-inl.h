@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Greedy suppression of upright and of rotated boxes. Compiled once per instruction set; include it from a kernel file.
 #if defined(POLYOP_OPS_BOXES_SUPPRESSION_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef POLYOP_OPS_BOXES_SUPPRESSION_INL_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // 3-D boxes (x, y, z, dx, dy, dz, heading), rotated by `heading` radians around z.
 #pragma once
 

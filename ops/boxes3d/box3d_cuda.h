@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Points in 3-D boxes on a GPU.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Overlap of two 3-D boxes whose z is that of their centre.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Point-in-box test in double, written as in MMCV.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Vectorised point-in-box tests: one point against many 3-D boxes, or one box against many points. Compiled once per
 // instruction set; include it from a kernel file.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks of the pyramid levels, shared by the CPU kernels and the reference kernels.
 #pragma once
 

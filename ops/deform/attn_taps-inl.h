@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Samples of one head and query of deformable attention: converts positions to weighted pixels and sums these.
 // Compiled once per instruction set; include it from a kernel file.
 #if defined(POLYOP_OPS_DEFORM_ATTN_TAPS_INL_H_) == defined(HWY_TARGET_TOGGLE)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // DCNv3 and DCNv4 on the CPU, computed as deformable attention with one level and the output pixels as queries.
 // Compiled once per instruction set; include it from a kernel file.
 #if defined(POLYOP_OPS_DEFORM_DCN_WINDOW_INL_H_) == defined(HWY_TARGET_TOGGLE)

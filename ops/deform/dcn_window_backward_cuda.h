@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gradients of DCNv3 and DCNv4 on the GPU: those of deformable attention with one level.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // DCNv3 and DCNv4 on the GPU, computed as deformable attention with one level and the output pixels as queries.
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DCNv3 and DCNv4: weighted sums of bilinear samples of each group of channels, channels last."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // DCNv3 and DCNv4 by their definition: for reference kernels only.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attributes and sample positions of DCNv3 and DCNv4, which compute weighted sums of samples of each group of channels
 // without filters, channels last. Wang et al., InternImage, 2023; Xiong et al., Efficient Deformable ConvNets, 2024.
 #pragma once

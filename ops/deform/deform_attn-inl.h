@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Deformable attention on the CPU: sums weighted bilinear samples of several levels for every query and head.
 // Compiled once per instruction set; include it from a kernel file.
 #if defined(POLYOP_OPS_DEFORM_DEFORM_ATTN_INL_H_) == defined(HWY_TARGET_TOGGLE)

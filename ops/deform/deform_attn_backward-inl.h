@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients of deformable attention on the CPU. Compiled once per instruction set; include it from a kernel file.
 #if defined(POLYOP_OPS_DEFORM_DEFORM_ATTN_BACKWARD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef POLYOP_OPS_DEFORM_DEFORM_ATTN_BACKWARD_INL_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients of deformable attention on the GPU. Those of the values are atomic sums. Those of positions and weights
 // have a fixed order of additions.
 #pragma once

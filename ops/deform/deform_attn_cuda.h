@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Deformable attention on the GPU: sums weighted bilinear samples of several levels for every query and head.
 #pragma once
 

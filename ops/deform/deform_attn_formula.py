@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deformable attention: each sample gathers its corners as rows of a table of the pixels of all levels."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Deformable convolution on the CPU: tiles of output pixels are sampled into columns, and each tile is multiplied
 // with the packed weights while it is in the cache. There is no full column buffer.
 // Dai et al., Deformable Convolutional Networks, 2017; Zhu et al., Deformable ConvNets v2, 2019.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gradients of deformable convolution on the CPU: tiles of output pixels are multiplied with the weights, and the
 // products, which are gradients of samples, are spread over pixels, offsets and masks while they are in the cache.
 // There is no full column buffer.

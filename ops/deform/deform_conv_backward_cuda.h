@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gradients of deformable convolution on the GPU. A block multiplies a tile of gradients of the output with the
 // weights, which gives gradients of samples, and spreads them over pixels, offsets and masks. For the gradients of the
 // weights it gathers samples into shared memory, as the forward pass does. There is no column buffer.

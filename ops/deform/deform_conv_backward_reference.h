@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gradients of deformable convolution by their definition: for reference kernels only.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Deformable convolution on the GPU. If the process has cuBLASLt, the samples of some images, or of a part of one, are
 // written to columns, which it multiplies with the weights. Otherwise a block gathers a tile of samples into shared
 // memory and multiplies it with the weights there, f16 and bf16 on tensor cores; it reads a copy of the input whose

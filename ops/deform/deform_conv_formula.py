@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deformable convolution: bilinear samples of each point of the filter, then a matrix product."""
 
 from __future__ import annotations

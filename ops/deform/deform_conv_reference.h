@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Deformable convolution by its definition: for reference kernels only.
 #pragma once
 

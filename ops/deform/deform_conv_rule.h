@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attributes and documentation shared by both versions of deformable convolution.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The extents of a deformable convolution, and the positions of its samples.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gradient of one bilinear sample with zero padding, for blocks of 16 channels. Compiled once per instruction set;
 // include it from a kernel file.
 #if defined(POLYOP_OPS_DEFORM_DEFORM_SAMPLE_BACKWARD_INL_H_) == defined(HWY_TARGET_TOGGLE)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Positions of samples that are offsets from reference points, with softmax weights. Compiled once per instruction set;
 // include it from a kernel file.
 #if defined(POLYOP_OPS_DEFORM_OFFSET_POSITIONS_INL_H_) == defined(HWY_TARGET_TOGGLE)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attributes and checks shared by the operators with the attributes of ONNX's DeformConv.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The levels of deformable attention's samples, on the CPU.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Eigenvalues and eigenvectors of a symmetric matrix by the threads of a block, in double precision. All threads of the
 // block must call these functions together.
 #pragma once

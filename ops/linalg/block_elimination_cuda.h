@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elimination of one matrix by a thread block. Every element is computed by the same operations in the same order as in
 // elimination.h, so the results are equal bit by bit. All threads of the block must call these functions together.
 // Matrices are stored by rows, in double precision, in shared or global memory.

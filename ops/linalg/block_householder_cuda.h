@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Householder's reflections by the threads of a block. All threads of the block, or of the warp, must call these
 // functions together. Each element of a vector belongs to one thread of a warp, which reads what it wrote. Vectors are
 // stored one after the other, in double precision.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Factorizations of large matrices in double precision by blocks: nearly all operations are those of matrix products.
 // Compiled once per instruction set; include it from a kernel file.
 #if defined(POLYOP_OPS_LINALG_BLOCKED_INL_H_) == defined(HWY_TARGET_TOGGLE)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Eigenvalues and eigenvectors of large symmetric matrices in double precision: most operations are those of products
 // of matrices, and of a matrix that is read once for each column. Compiled once per instruction set; include it from a
 // kernel file.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Eigenvalues and eigenvectors of large symmetric tridiagonal matrices by dividing them (Cuppen's method with the
 // deflation and the vectors of Gu and Eisenstat), in double precision: most operations are those of matrix products.
 // Compiled once per instruction set; include it from a kernel file.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Factorizations of one matrix by elimination, and solutions of triangular systems. Matrices are stored by rows, in
 // double precision, and are overwritten. CPU and GPU share this code.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The errors of matrices whose computation failed, in PyTorch's words.
 #pragma once
 

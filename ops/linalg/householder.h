@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Householder reflections of vectors that are stored one after the other, in double precision. CPU and GPU share this
 // code.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Eigenvalues and eigenvectors of a symmetric matrix, in double precision. CPU and GPU share this code.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Eigenvalues and eigenvectors of small symmetric matrices in lanes. Compiled once per instruction set; include it from
 // a kernel file.
 #if defined(POLYOP_OPS_LINALG_SYMMETRIC_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operations on vectors in double precision, which CPU and GPU share.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the points within balls on the GPU.
 #pragma once
 

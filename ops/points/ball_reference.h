@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the points within a ball by brute force: for reference kernels only.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rule that decides which points are within a ball.
 #pragma once
 

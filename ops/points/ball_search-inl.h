@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the points within balls, those with the lowest indices first. Compiled once per instruction set; include it
 // from a kernel file.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batches of point clouds and queries of equal size, converted for a search. Compiled once per instruction set; include
 // it from a kernel file.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Farthest point sampling: running distances, their maximum, and clouds in k-d tree order whose bounding boxes limit
 // which distances a new point can lower. Compiled once per instruction set; include it from a kernel file.
 

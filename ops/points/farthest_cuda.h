@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Farthest point sampling on the GPU: one block per cloud.
 #pragma once
 

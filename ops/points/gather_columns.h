@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gathers columns of each channel by index, on the CPU.
 #pragma once
 

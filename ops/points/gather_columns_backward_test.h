@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared tests of the gradients of gathers of columns. G is the gradient's struct, whose `idx` is [B, picks...].
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gathers of columns by index in double precision: for reference kernels only.
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gather columns of features by index."""
 
 from __future__ import annotations

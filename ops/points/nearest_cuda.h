@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the nearest points of queries on the GPU.
 #pragma once
 

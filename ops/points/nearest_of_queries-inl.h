@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the nearest points of many queries, each within the query's segment. Compiled once per instruction set; include
 // it from a kernel file.
 

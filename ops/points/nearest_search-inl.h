@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the nearest points in a tree: distances in fp32, with some slack, choose candidates; fp64 decides among them.
 // Compiled once per instruction set; include it from a kernel file.
 

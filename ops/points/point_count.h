@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Limits on the number of points and boxes, whose indices in outputs are i32.
 #pragma once
 

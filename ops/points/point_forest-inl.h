@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A k-d tree over each segment of a list of points, with the memory of all trees. Compiled once per instruction set;
 // include it from a kernel file.
 #if defined(POLYOP_OPS_POINTS_POINT_FOREST_INL_H_) == defined(HWY_TARGET_TOGGLE)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A k-d tree over each segment of a list of points. Leaves have 32 points; blocks have 16 leaves, or 16 blocks of the
 // level below, whose boxes are compared with a query in vectors. Compiled once per instruction set; include it
 // from a kernel file.

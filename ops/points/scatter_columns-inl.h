@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Adds columns to the columns that they were gathered from, for the gradients of gathers by index. Compiled once per
 // instruction set; include it from a kernel file.
 #if defined(POLYOP_OPS_POINTS_SCATTER_COLUMNS_INL_H_) == defined(HWY_TARGET_TOGGLE)

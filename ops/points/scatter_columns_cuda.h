@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Adds columns to the columns that they were gathered from, for the gradients of gathers by index, on the GPU.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Several point clouds in one tensor, given by the ends of segments of rows.
 #pragma once
 

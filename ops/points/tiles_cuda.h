@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares every query with every point of its cloud on the GPU, tile by tile through shared memory.
 #pragma once
 

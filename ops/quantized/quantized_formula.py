@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators between DequantizeLinear and QuantizeLinear."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Conversions from and to 8-bit integers in double precision: for reference kernels only.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attributes and checks shared by the operators that read and write 8-bit integers with a scale and a zero point.
 #pragma once
 

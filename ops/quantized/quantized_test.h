@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests of operators whose results are rounded to 8 bits.
 #pragma once
 

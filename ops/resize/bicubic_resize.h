@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Separable bicubic resizing on the CPU.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gradient of separable bicubic resizing on the CPU.
 #pragma once
 

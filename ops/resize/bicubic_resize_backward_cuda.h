@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gradient of separable bicubic resizing on the GPU: sums rows of the gradient into scratch memory, then their
 // columns. Each thread computes one sum, so there are no atomic additions.
 #pragma once

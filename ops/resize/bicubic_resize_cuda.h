@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bicubic resizing on the GPU: each thread finds 4 x 4 pixels and their weights once for several planes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cubic convolution: the four weights of a sample, and the tables of a resized axis.
 // R. Keys, "Cubic Convolution Interpolation for Digital Image Processing", 1981, with a = -0.75 as in PyTorch.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gradient of bicubic resizing in double precision, for the references of several operators.
 #pragma once
 

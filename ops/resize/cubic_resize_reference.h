@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cubic resizing in double precision, pixel by pixel: for reference kernels only.
 #pragma once
 

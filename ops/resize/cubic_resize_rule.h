@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attributes, checks and axes shared by the operators that resize as ONNX's Resize with mode cubic.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pixels of an axis that the samples of a bin use. Has neither a guard nor a namespace: a file includes it inside
 // of its namespace, so that a CPU kernel compiles it once per instruction set. Requires: roi_axis.h is included before.
 

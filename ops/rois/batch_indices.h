@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The batch indices of regions of interest, and their checks.
 #pragma once
 

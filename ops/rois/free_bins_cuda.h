@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gradient of pooling of RoIs whose bins are at arbitrary positions (free_bins_pool.h), on the GPU.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pooling of RoIs whose bins are upright and of one size but at arbitrary positions; averages bilinear samples.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attributes shared by the operators with the boxes of ONNX's RoiAlign.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pooling of RoIs on the GPU, bin by bin, for operators whose bins share few computations.
 #pragma once
 

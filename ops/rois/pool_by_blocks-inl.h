@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The outer loops of RoI pooling on the CPU: the order in which RoIs are visited, the blocks of channels that are
 // copied for them, and how results are written. Compiled once per instruction set; include it from a kernel file.
 #if defined(POLYOP_OPS_ROIS_POOL_BY_BLOCKS_INL_H_) == defined(HWY_TARGET_TOGGLE)

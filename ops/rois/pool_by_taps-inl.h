@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pooling of RoIs whose bins are arbitrary sums of weighted pixels (taps), which are found once for all blocks of
 // channels. Compiled once per instruction set; include it from a kernel file.
 #if defined(POLYOP_OPS_ROIS_POOL_BY_TAPS_INL_H_) == defined(HWY_TARGET_TOGGLE)

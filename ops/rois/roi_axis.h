@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One axis of RoIAlign's sampling grid (He et al., Mask R-CNN, 2017): positions and weights of samples. The rows and
 // columns of an axis-aligned box's grid are independent, so each axis is computed separately.
 #pragma once

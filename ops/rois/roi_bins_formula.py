@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """RoI pooling of upright and of rotated boxes with bilinear samples, in torch."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Regions of interest (RoIs) and the positions of their samples, for pooling on CPU and GPU.
 #pragma once
 

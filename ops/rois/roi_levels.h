@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The level of a feature pyramid from which a RoI is pooled.
 #pragma once
 

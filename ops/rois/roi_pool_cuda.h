@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pooling of RoIs on the GPU, from one feature map or the levels of a pyramid.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attributes shared by the operators that pool upright or rotated boxes from a feature pyramid.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared tests of pooling from a feature pyramid. P is the operator's struct, a RoiPyramidRule. rois(dtype, count, rng)
 // returns boxes with batch indices 0 and 1.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A bilinear sample of a plane by RoIAlign's rule.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gradient of pooling by taps (pool_by_taps-inl.h) with respect to the feature map: adds the gradient of each bin
 // to its weighted pixels. Compiled once per instruction set; include it from a kernel file.
 #if defined(POLYOP_OPS_ROIS_SCATTER_BY_TAPS_INL_H_) == defined(HWY_TARGET_TOGGLE)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gradient of pooling of axis-aligned regions with respect to the feature map.
 #pragma once
 

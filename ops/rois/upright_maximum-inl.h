@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Max pooling of upright boxes, of samples or of their weighted pixels. Compiled once per instruction set; include it
 // from a kernel file.
 #if defined(POLYOP_OPS_ROIS_UPRIGHT_MAXIMUM_INL_H_) == defined(HWY_TARGET_TOGGLE)

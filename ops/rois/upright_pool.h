@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pooling of axis-aligned RoIs, from one feature map or the levels of a pyramid. Rows and columns of samples have
 // separate taps.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The taps of all upright boxes of a call. They are found once and used for every block of channels.
 #pragma once
 

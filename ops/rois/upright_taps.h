@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The weighted rows and columns of pixels (taps) of the bins of an upright box, one axis at a time.
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bilinear samples of images, in torch.
 
 Sizes are read from shapes and never written as -1, so that an exported formula is valid for any number of images and

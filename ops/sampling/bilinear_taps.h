@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients of bilinear samples with zero padding, for kernels on the GPU.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gradients of sampling images and volumes at a grid's points, on the CPU.
 #pragma once
 

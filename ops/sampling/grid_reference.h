@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Grid sampling in double precision, sample by sample: for reference kernels only.
 #pragma once
 

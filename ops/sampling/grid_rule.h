@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attributes and checks shared by the operators that sample at a grid's points.
 #pragma once
 

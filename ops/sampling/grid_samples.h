@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Samples images and volumes at points on the CPU. T is f32, f16 or bf16.
 #pragma once
 

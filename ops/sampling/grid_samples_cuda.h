@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Samples images and volumes at points on the GPU.
 #pragma once
 

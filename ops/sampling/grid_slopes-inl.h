@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The derivatives of the taps' weights of a grid's samples. Compiled once per instruction set; include it from a kernel
 // file.
 #if defined(POLYOP_OPS_SAMPLING_GRID_SLOPES_INL_H_) == defined(HWY_TARGET_TOGGLE)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Positions of a grid's samples in the image, and the pixels and weights (taps) of each. Compiled once per instruction
 // set; include it from a kernel file.
 #if defined(POLYOP_OPS_SAMPLING_GRID_TAPS_INL_H_) == defined(HWY_TARGET_TOGGLE)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The order in which the gradients of a grid's samples are added to an image: by rows, so that consecutive points touch
 // the same pixels, which are then in the caches. Compiled once per instruction set; include it from a kernel file.
 #if defined(POLYOP_OPS_SAMPLING_POINT_ORDER_INL_H_) == defined(HWY_TARGET_TOGGLE)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bilinear samples of a plane, pixel by pixel: for reference kernels only.
 #pragma once
 

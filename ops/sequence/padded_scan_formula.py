@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an ONNX Scan over any input needs."""
 
 from __future__ import annotations

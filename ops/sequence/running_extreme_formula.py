@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Running maximum or minimum and its index as an ONNX Scan, because ONNX has no operator for it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The dimension along which an operator scans a tensor.
 #pragma once
 

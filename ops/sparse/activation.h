@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Activation after a sparse convolution, on CPU and GPU.
 #pragma once
 

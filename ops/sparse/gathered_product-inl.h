@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The products of a sparse convolution: each pair's row of features times the filter's matrix for the pair's offset.
 // The multiplication reads the rows in place, without a copy. Compiled once per instruction set; include it from a
 // kernel file.

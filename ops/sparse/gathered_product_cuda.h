@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The products of a sparse convolution on the GPU. In f16 and bf16, if the process has cuBLASLt, the rows of features
 // of some outputs are written to columns, which it multiplies with the filters. Otherwise a block gathers rows into
 // shared memory, offset by offset, and multiplies them with the filter there; f16 and bf16 on tensor cores.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pairs of a sparse convolution, sorted by the rows that they contribute to. Compiled once per instruction set;
 // include it from a kernel file.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rulebook of a sparse convolution: which input row contributes to which output at which offset of the filter.
 // Built by sorting and merging, without a table of all cells.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rulebook of a sparse convolution on the GPU, built by sorting and searching.
 #pragma once
 

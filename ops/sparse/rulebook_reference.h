@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pairs of a sparse convolution, found by testing each output and each offset of the filter: for reference kernels
 // only.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pairs of a sparse convolution, sorted on the GPU.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients of a sparse convolution. Compiled once per instruction set; include it from a kernel file.
 #if defined(POLYOP_OPS_SPARSE_SPARSE_CONV_BACKWARD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef POLYOP_OPS_SPARSE_SPARSE_CONV_BACKWARD_INL_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gradients of a sparse convolution on the GPU. Those of the features are the products of a sparse convolution from
 // outputs to inputs. For those of the filters, a block gathers rows of features and of gradients into shared memory.
 #pragma once

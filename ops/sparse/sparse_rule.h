@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attributes of sparse convolutions, and the arithmetic that maps input cells to output cells, on CPU and GPU.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Voxels and filters for the tests of sparse convolutions.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks of cells and pairs, shared by the CPU kernels and the reference kernels.
 #pragma once
 

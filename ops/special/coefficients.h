@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Chebyshev series of special functions, of an argument in [-1, 1]. Written by tools/special_coefficients.py.
 // Included once for each instruction set, in a namespace, after the functions Clenshaw and CountTerms.
 

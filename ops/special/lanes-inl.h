@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Special functions of the lanes of vectors. Compiled once per instruction set; include it from a kernel file.
 #if defined(POLYOP_OPS_SPECIAL_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef POLYOP_OPS_SPECIAL_LANES_INL_H_

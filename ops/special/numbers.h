@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Special functions of single numbers, which GPUs compute.
 #pragma once
 

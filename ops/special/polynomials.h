@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Orthogonal polynomials of an argument x and a degree, an integer, in double precision. Included like unary.h, and
 // after it.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Special functions of one argument in double precision: of one number (R is double), or of the lanes of a vector (R is
 // SpecialLanes). Included once for each instruction set, in a namespace that has the operations of R: Select, Any, Abs,
 // Floor, Round, SquareRoot, MultiplyAdd, Exp, Log, Log1p, Sin, SinCos, CopySign.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Neighbourhood of pixels in an image (4-connected).
 #pragma once
 

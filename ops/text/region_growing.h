@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Region growing on the CPU: labels of pixels spread to their neighbours in breadth-first order.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Region growing on the GPU, with the same result as on the CPU.
 #pragma once
 

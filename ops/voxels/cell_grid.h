@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The regular grid of voxelization, on CPU and GPU.
 #pragma once
 

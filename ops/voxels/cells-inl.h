@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the cells of points, a vector of points at a time. Compiled once per instruction set; include it from a kernel
 // file.
 #if defined(POLYOP_OPS_VOXELS_CELLS_INL_H_) == defined(HWY_TARGET_TOGGLE)

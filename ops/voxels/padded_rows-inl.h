@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Output rows that are partly filled and padded with 0. Compiled once per instruction set; include it from a kernel
 // file.
 #if defined(POLYOP_OPS_VOXELS_PADDED_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Assigns points to voxels, which are created in the order of their first points and hold a limited number of points.
 #pragma once
 

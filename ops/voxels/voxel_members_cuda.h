@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Assigns points to voxels, like ops/voxels/voxel_members.h, for several clouds on the GPU.
 #pragma once
 

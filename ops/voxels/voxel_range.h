@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The attributes of operators that assign points to the voxels of a regular grid.
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop: write an operator once in C++; run it in PyTorch, ONNX Runtime, TensorRT and OpenVINO.
 
     import onnxruntime as ort

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls of operators with NumPy arrays, through the C interface of polyop's library (adapters/c/polyop.h)."""
 
 from __future__ import annotations

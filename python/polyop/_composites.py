@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The functions of several operators, or of an operator and what its results need, for every framework.
 
 A function whose first parameter is `call` returns what one call of an operator returns. One whose first parameter is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operators as Python functions, which have the same parameters and errors for every framework's tensors.
 
 A function's parameters are those of its row in _signatures.py, or else the inputs and attributes of the definition. A

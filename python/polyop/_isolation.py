@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keeps modules of the current folder out of commands: a model's folder may have a file json.py.
 
 polyop/__init__.py imports this module before all others. The program `polyop` starts Python without the current folder

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Paths of polyop's shared libraries."""
 
 from __future__ import annotations

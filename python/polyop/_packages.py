@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds packages of operators: packages.py documents them."""
 
 from __future__ import annotations

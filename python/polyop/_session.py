@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop.session: an ONNX Runtime session with polyop's operators, optionally of an optimized model."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a Python caller writes where that differs from an operator's definition: the signatures of torchvision, MMCV and
 other projects whose functions these are.
 

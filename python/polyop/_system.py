@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What differs between Linux, macOS and Windows; names of libraries are in polyop._libraries."""
 
 from __future__ import annotations

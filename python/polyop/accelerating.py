@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop.accelerate(): runs PyTorch's own operators on the CPU, and torchvision's, with polyop's kernels."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models with polyop's operators in ExecuTorch, on the CPU.
 
     import polyop.executorch

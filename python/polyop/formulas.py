@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operators' formulas: what an operator computes, written with torch's own operators or with ONNX's.
 
 A formula is the file <op>_formula.py next to the operator's kernel. The build puts all of them next to the libraries,

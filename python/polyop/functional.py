@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operators as functions of PyTorch's tensors, under their names in torchvision, MMCV and torch.
 
     import polyop

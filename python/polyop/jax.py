@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operators as functions of JAX arrays, on the CPU and on GPUs.
 
     import polyop.jax

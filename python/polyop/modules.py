@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Layers for the functions of polyop.functional, with the parameters of torchvision's and MMCV's layers."""
 
 from __future__ import annotations

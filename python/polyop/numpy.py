@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operators as functions of NumPy arrays, without PyTorch or ONNX Runtime.
 
     import polyop.numpy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Definitions of polyop's nodes for the package onnx, whose checker and shape inference then know them.
 
     polyop.onnx_schemas.register()

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Polyop's nodes in onnxscript, for models that are written by hand.
 
     from onnxscript import FLOAT, script

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop's operators in OpenVINO, on the CPU.
 
 import polyop.openvino

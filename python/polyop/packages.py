@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Packages of operators that were built with polyop's SDK, found by their entry points.
 
 A package `my_ops` has an entry point of that name in the group `polyop.operators`. Its value is the module whose folder

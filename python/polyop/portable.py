@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Portable files: adds a model-local function of ONNX's own operators for every node of polyop's.
 
 Such a file runs in any ONNX Runtime. It runs faster where polyop's library is registered: kernels take precedence over

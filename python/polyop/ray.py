@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop's models in Ray Data.
 
 import ray

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sparse convolutions: tensors of voxels and layers on them, with spconv's names and arguments.
 
 A layer computes its pairs of input and output rows once per `indice_key`, then multiplies with polyop's operators. Both

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operators as functions of any framework's tensors, by tvm-ffi and DLPack, on the CPU.
 
     import polyop.tvm_ffi

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Adds a field and two lists to the catalogue's table, which filter its rows. The lists' entries are from the table.
 document.addEventListener("DOMContentLoaded", () => {
   const columnsOf = (table) => [...table.tHead.rows[0].cells].map((cell) => cell.textContent.trim());

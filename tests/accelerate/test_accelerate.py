@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop.accelerate(): PyTorch gives the same results with polyop's kernels as without them."""
 
 from __future__ import annotations

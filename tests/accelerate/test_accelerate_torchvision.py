@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop.accelerate() and torchvision's operators: torchvision's own if it is installed, otherwise naive ones."""
 
 from __future__ import annotations

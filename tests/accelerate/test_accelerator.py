@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop's kernels as overrides of ONNX Runtime's: the same results, in every ONNX Runtime, and no model is refused."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop.compat.transformers replaces every deformable attention of the installed transformers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The accelerator refuses a library of operators of another version, which the process loaded before its own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop.attaching.precision and .agreement, and polyop verify --task detection."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop.attach: every head, compared with decoding and suppression in NumPy, in ONNX Runtime without polyop."""
 
 from __future__ import annotations

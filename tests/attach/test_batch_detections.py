@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop batch --draw, --sheet, --csv and --names: detections of folders and of videos."""
 
 from __future__ import annotations

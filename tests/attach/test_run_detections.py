@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop run --draw, --csv and --names: detections of a file with an attached head."""
 
 from __future__ import annotations

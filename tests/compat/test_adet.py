@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """adet._C, compared with functions that are tested elsewhere, and loops."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """COCOeval's functions of detectron2._C, compared with pycocotools."""
 
 from __future__ import annotations

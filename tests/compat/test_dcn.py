@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DCNv3 and DCNv4, compared with loops over the samples."""
 
 from __future__ import annotations

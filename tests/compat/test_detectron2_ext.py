@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """detectron2._C, compared with formulas in plain torch."""
 
 from __future__ import annotations

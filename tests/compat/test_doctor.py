@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`polyop doctor`: causes of failed imports, crashes, versions, and the command that helps."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop.compat.hub_kernels: a folder that Hugging Face's package `kernels` loads."""
 
 from __future__ import annotations

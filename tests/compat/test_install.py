@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop.compat.install, `python -m polyop.compat`, and the small compiled parts."""
 
 from __future__ import annotations

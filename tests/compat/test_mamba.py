@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """selective_scan_cuda, causal_conv1d and mamba_ssm, compared with loops over the steps and transformers' layers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The layers of mamba_ssm, compared with transformers', and VMamba's compiled parts. An installed mamba_ssm keeps its
 own layers."""
 

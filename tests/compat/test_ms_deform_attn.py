@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The deformable attention of compiled packages, compared with the formula and by a gradient check in float64."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """natten, compared with its formula: a softmax over the keys that are not masked, in plain PyTorch."""
 
 from __future__ import annotations

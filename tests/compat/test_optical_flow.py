@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """corr_sampler, alt_cuda_corr and correlation_package, compared with formulas in plain torch."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """pcdet.ops.*, compared with naive references in NumPy and plain torch; OpenPCDet's own Python with it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """knn_cuda, chamfer, chamferdist, pointops, pointnet2_cuda and bev_pool_v2_ext, compared with loops."""
 
 from __future__ import annotations

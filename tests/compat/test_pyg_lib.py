@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """pyg_lib, compared with loops. PyTorch Geometric's and pyg_lib's own tests pass, too (docs/compat.md)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """spatial_correlation_sampler, compared with shifted products, and its gradients."""
 
 from __future__ import annotations

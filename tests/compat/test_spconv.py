@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop.compat.spconv: equal to spconv's CPU build and to dense convolutions; models of mmdet3d and OpenPCDet."""
 
 from __future__ import annotations

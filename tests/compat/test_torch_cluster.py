@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop.compat.torch_cluster against SciPy's trees and loops. The package's own tests pass, too (docs/compat.md)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop.compat.torch_scatter against loops over elements. The package's own tests pass, too (docs/compat.md)."""
 
 from __future__ import annotations

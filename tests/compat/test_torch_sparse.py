@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """torch_sparse, compared with dense matrices."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """torchvision's detectors, exported by PyTorch's dynamo exporter and compared with eager execution.
 
 polyop.export compares the file's outputs in ONNX Runtime. The detectors are small and have random weights.

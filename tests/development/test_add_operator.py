@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adding an operator means one folder of new files: no other file of the project is edited or names it."""
 
 from __future__ import annotations

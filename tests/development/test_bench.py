@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The benchmarks run, and compare a run with a recorded one. This does not judge the times."""
 
 from __future__ import annotations

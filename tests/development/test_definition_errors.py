@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A wrong definition does not compile, and the compiler's message says why."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """nvcc keeps the copy function of a `__host__ __device__` lambda in a variable of each file. Where two files have the
 same inline function with such a lambda, the linker keeps one of them, and a call from the other file jumps to null.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The list of tests that `make test` leaves to `make test-rest` names existing tests."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The project's folders have an order, and includes and imports follow it."""
 
 from __future__ import annotations

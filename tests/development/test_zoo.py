@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """tools/zoo.py: its models, its comparison with float64, its rows and its page. Nothing is exported here."""
 
 from __future__ import annotations

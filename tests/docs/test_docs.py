@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operators' pages and their table agree with the definitions; links work on code hosts and on the site."""
 
 from __future__ import annotations

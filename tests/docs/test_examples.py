@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every example runs and prints the expected lines."""
 
 from __future__ import annotations

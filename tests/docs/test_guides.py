@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The guides' examples run and print what the pages say, and the errors that the FAQ quotes are the actual ones."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pages, followed by a user who has a wheel in a fresh environment and no checkout, on the oldest and the newest
 Python of this machine: with runtimes, and without any. Files that the pages take as given are written here.
 """

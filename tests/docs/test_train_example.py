@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The example that trains detectors: they learn, and every runtime finds what PyTorch finds."""
 
 from __future__ import annotations

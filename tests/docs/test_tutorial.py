@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tutorial, step by step, for a user who has the wheel and a compiler: shell and Python blocks run, diffs are
 applied.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests that need a GPU. `make gpu` runs them; a run of all of tests/ leaves this folder out.
 
 A file whose variable RUNTIME names a runtime is left out if that is not installed. The run ends with the reasons.

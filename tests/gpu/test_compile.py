@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """torch.compile on the GPU: Triton's code around polyop's operators, and CUDA graphs of both."""
 
 from __future__ import annotations

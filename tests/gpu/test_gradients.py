@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gradients on the GPU: kernels and formulas, compared with the CPU's.
 
 Many kernels add with atomic operations, so the last bits of such sums differ from run to run (docs/training.md).

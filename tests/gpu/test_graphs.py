@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CUDA graphs of every operator and of every gradient kernel.
 
 A graph is recorded with zeros and replayed with the values of the test.

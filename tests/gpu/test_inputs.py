@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inputs that are unusual or wrong: strides, no elements, other devices, NaN and infinity, refused calls."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every operator in JAX on the GPU, compared with the CPU."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Indices around 2^24, which float32 does not hold exactly, and around 2^31, on the GPU.
 
 Results are compared with PyTorch, or with those of a part of the input.

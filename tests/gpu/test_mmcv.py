@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """MMCV's own tests of its operators, with their cases for CUDA. POLYOP_MMCV_SOURCE names a checkout of
 github.com/open-mmlab/mmcv, whose Python code runs unchanged, with polyop as its compiled module.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every node in ONNX Runtime's CUDA provider, and the provider's ways to pass data, streams and graphs."""
 
 from __future__ import annotations

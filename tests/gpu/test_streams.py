@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Streams, threads and several GPUs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every node in an engine of TensorRT, compared with ONNX Runtime."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Training steps of small models on the GPU, compared with the CPU, and automatic mixed precision."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Configurations of mmsegmentation, mmocr, mmrotate and mmyolo with random weights: they run with the parts of MMCV
 that they need.
 """

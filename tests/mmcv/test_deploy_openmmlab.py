@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exports models of mmdet and mmdet3d and runs the files on inputs other than the traced ones; optimizes one for
 TensorRT; runs the documentation page.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop as `mmcv._ext`: automatic installation, and all functions that MMCV's Python code requests."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`mmcv.ops` on boxes and polygons with polyop as its compiled module, compared with NumPy in double precision."""
 
 from __future__ import annotations

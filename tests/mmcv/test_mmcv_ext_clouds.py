@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """mmdet3d's configurations, smaller, on random weights and synthetic clouds: they detect, and they learn."""
 
 from __future__ import annotations

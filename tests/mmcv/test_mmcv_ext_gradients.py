@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The functions `*_backward` of `mmcv._ext`: they call gradient kernels and no forward kernel, and write what autograd
 finds for polyop's functions."""
 

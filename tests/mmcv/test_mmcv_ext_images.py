@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`mmcv.ops` on feature maps with polyop as its compiled module, compared with torch in double precision."""
 
 from __future__ import annotations

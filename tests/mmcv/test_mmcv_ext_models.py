@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """mmdet's configurations on random weights: they run with mmcv-lite and polyop, and they learn."""
 
 from __future__ import annotations

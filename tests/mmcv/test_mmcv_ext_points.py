@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`mmcv.ops` on point clouds and voxels with polyop as its compiled module, compared with loops and dense operators."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """MMCV's own tests of its operators. POLYOP_MMCV_SOURCE names a checkout of github.com/open-mmlab/mmcv."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """examples/faces: MTCNN as one file, compared with facenet-pytorch, whose suppression is replaced by one in NumPy."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Detectors from points to boxes in one file each: PyTorch, ONNX Runtime, OpenVINO, and engines."""
 
 from __future__ import annotations

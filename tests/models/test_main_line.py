@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The whole way: PyTorch to ONNX (equal in ONNX Runtime and OpenVINO) to an engine of TensorRT-RTX.
 
 Running the engines needs a GPU (`make gpu`). Where CUDA is not installed there are no plugins and no engines.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The synthetic scenes have the promised contents, and the operators of points agree with NumPy in double precision on
 them.
 """

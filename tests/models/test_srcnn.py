@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SRCNN's three ONNX forms, compared with PyTorch at run-time scales and with a fresh export, in ONNX Runtime and
 OpenVINO.
 """

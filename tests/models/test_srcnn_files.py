@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The metadata of SRCNN's files, and a photo enlarged by the program."""
 
 from __future__ import annotations

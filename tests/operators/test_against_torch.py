@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators in ONNX Runtime, compared with torch's functions and with ONNX Runtime's built-in operators.
 
 Hypothesis draws shapes and attributes: odd numbers of channels, non-square images, batches, every mode.

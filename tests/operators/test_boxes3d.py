@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The functions of 3-D boxes, compared with formulations in NumPy, SciPy and torch."""
 
 from __future__ import annotations

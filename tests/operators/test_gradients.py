@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gradients, compared with finite differences in double precision.
 
 The forward kernels are the reference kernels, the backward formulas are written in torch.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Indices beyond 32 bits, and flat memory use.
 
 The large inputs are zeros that the system has not allocated yet: only pages that an operator touches take memory.

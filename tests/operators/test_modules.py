@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The layers and MMCV's names, compared with ONNX Runtime's operators and plain formulas."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ONNX's DeformConv, as polyop's node and as the standard node in ONNX Runtime with polyop's accelerator.
 
 The expected results are those of ONNX's own node tests and of its reference evaluator.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The functions of point clouds, compared with formulations in torch."""
 
 from __future__ import annotations

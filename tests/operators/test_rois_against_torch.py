@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All six kinds of RoIAlign, compared with torch's grid_sample at the sampling points of the papers and of MMCV, and
 RoIPool, compared with ONNX Runtime's MaxRoiPool.
 

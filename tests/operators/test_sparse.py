@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sparse convolutions, compared with torch's dense ones at the voxels."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gradients as training programs compute them: transforms, compiled steps, checkpoints and tensors of any strides."""
 
 from __future__ import annotations

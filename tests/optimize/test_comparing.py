@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The comparison behind polyop optimize: every element relative to its own scale."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """optimize infers no fact from dynamic sizes that are equal by chance."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop optimize: the patterns that it finds in graphs of both exporters, the graphs that it leaves unchanged, and the
 new file.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop optimize: suppression that searches for the best remaining box, in Loops and Scans of both exporters."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop optimize: bicubic resizing by scales and to sizes, in graphs of both exporters and in all of ONNX's modes."""
 
 from __future__ import annotations

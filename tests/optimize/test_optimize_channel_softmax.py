@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop optimize: softmax along a dimension that at least two others follow."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The program's `polyop optimize`, and its documentation page: the commands and programs run unchanged."""
 
 from __future__ import annotations

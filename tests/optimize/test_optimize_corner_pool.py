@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop optimize: corner pooling as a loop over rows or columns, with doubled steps and with cummax, in graphs of both
 exporters.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop optimize finds deformable convolution that deform_conv2d_onnx_exporter wrote as nodes that gather."""
 
 from __future__ import annotations

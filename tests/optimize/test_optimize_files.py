@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop optimize and files: damaged, malicious and large ones, and the cache of polyop.session."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop optimize --for tensorrt: deformable attention becomes NVIDIA's plugin node or polyop's, and the report names
 what TensorRT refuses. TensorRT-RTX parses and builds the files where it is installed."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop optimize: ONNX's DFT."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop optimize: suppression written box by box, in loops of both exporters."""
 
 from __future__ import annotations

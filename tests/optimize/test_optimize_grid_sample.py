@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop optimize: bilinear grid sampling in plain torch, MMCV's own and another, in graphs of both exporters."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop optimize on third-party models: small detectors and segmenters of transformers and torchvision with random
 weights.
 

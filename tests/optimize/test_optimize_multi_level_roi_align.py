@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop optimize: torchvision's MultiScaleRoIAlign as it is traced, in graphs of both exporters."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop optimize: the same modules in files of old and new opsets."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop optimize: masks that a loop pastes into images, as in torchvision's Mask R-CNN."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop optimize: nodes between DequantizeLinear and QuantizeLinear become nodes of 8 bits."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop optimize: torch.repeat_interleave by a tensor."""
 
 from __future__ import annotations

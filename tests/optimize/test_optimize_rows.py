@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop optimize: products of matrices with vectors, and Gather along the last dimension."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop optimize: functions for which ONNX Runtime calls a function for each element."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop optimize: scatters with a reduction, and orders of integers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop optimize, portable and convert --fp16 on random models: their results equal the original's at three sizes.
 
 `make fuzz` runs new seeds for as long as requested.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """optimize creates inputs that suit the operators that read them, in the ranges of the program's."""
 
 from __future__ import annotations

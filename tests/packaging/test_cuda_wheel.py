@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop-cuda13 and polyop-cuda12, the wheels of libraries with CUDA kernels: finding them, and building one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The wheels for Windows and macOS in dist/: what their libraries need, import and export. Nothing of them is run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The shipped files: the library's symbols and links, the Python package, the wheel."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """tools/release.sh: the release checklist without its long steps; the files of continuous integration; the Debian
 package.
 """

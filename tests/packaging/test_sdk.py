@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The SDK as `cmake --install` installs it: projects of operators, C++ programs, and rejected libraries."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The portable wheel with the oldest and the newest Python, ONNX Runtime, PyTorch and OpenVINO.
 
 Fresh environments hold the wheel and one runtime from the package index, and no compiler is found. PyTorch's packages

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The portable wheels that `make wheels` writes to dist/: their contents and requirements, and this processor's wheel,
 installed alone.
 """

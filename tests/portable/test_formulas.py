@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Formulas in torch, compared with the kernels, and the decompositions that use them."""
 
 from __future__ import annotations

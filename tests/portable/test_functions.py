@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Model-local functions in the newest and in older ONNX Runtimes, compared with the kernels."""
 
 from __future__ import annotations

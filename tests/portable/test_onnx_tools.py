@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ONNX's and ONNX Runtime's own tools make of files with polyop's nodes: the table of docs/portable-files.md."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Portable files: old, large and exported ones, and the program."""
 
 from __future__ import annotations

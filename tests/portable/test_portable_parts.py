@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Portable files of models with functions, external tensors in branches, and attributes that refer to others."""
 
 from __future__ import annotations

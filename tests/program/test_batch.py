@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`polyop.batch` on one machine: results equal those of single files, are written atomically, and are computed once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The program's `polyop batch`: images as in `polyop run`, Parquet, and its output."""
 
 from __future__ import annotations

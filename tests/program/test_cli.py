@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The program `polyop` runs, inspects and explains; every error says what to do next."""
 
 from __future__ import annotations

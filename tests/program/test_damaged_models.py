@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop optimize and polyop portable: models whose graphs are damaged or malicious, and interrupted writes.
 test_optimize_files.py tests damaged files and data.
 """

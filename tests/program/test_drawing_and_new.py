@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop inspect --svg/--html draws an image that browsers show; polyop new creates a folder that builds (see
 test_tutorial.py).
 """

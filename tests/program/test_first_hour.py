@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """tools/first_hour.sh, which makes the usual mistakes: every command ends with an exit code of `polyop --help`, and
 none with a traceback.
 """

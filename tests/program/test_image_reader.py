@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reader of images in Python, and how its images become tensors: kinds of files, EXIF, 16 bits, resizing, …."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`run` reads every kind of image as `batch` does, and scales and normalises it in the same way."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """No command runs code that lies in the current folder, such as a json.py next to a downloaded model."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """External data behind links, as in Hugging Face's cache, where a model and its data are links to a folder of blobs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs the commands and the program of docs/many-machines.md."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small files that claim large contents are refused before memory is taken."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`inspect` reports what a session would reject, and `run` does not compute with a misspelt attribute."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The commands that the program hands over to `python -m polyop`: which Python, help, exit codes and errors."""
 
 from __future__ import annotations

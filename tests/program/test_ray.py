@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop on Ray: the workers of a cluster of two nodes on this machine give the results of one machine."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`polyop help`, completion scripts and manual pages, which come from the help texts."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`polyop triton` writes what Triton reads: checked with Triton's own protobuf and with a server."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`polyop verify`: every kind of reference, and the report of a difference."""
 
 from __future__ import annotations

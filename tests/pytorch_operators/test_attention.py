@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Attention whose mask hides tokens, in ONNX files: queries that may attend to nothing, and padded sequences."""
 
 from __future__ import annotations

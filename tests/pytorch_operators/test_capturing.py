@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs at which PyTorch's capture stops, and which exports write: with dynamic sizes, compared at others."""
 
 from __future__ import annotations

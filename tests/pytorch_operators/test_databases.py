@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch's own test databases of operators and modules, and calls that models make: what was right is right.
 
 `make test-all` runs this file as a separate stage, which shares the shards among the processors. The table of what

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch's operators whose form depends on a dynamic size: results at other sizes than the example's."""
 
 from __future__ import annotations

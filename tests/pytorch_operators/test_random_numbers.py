@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random numbers in ONNX files: their types, shapes and distributions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """torch.nn.functional.interpolate in ONNX files: all modes, by size and by factor, of odd sizes, up and down."""
 
 from __future__ import annotations

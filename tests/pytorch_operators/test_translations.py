@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch's own operators in ONNX files: results in ONNX Runtime against PyTorch's."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A sample of the whole models that tests/support/whole_models.py exports."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compares polyop for aarch64, run by qemu, with this machine's: the results of every node, and the program.
 
 tools/test_aarch64.sh builds it and runs this file; pytest does not collect it on its own.

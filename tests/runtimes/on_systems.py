@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests the libraries for musl, for riscv64 and for Windows on Arm: what they need and export, results and errors in a
 C program.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The folder in which TensorRT-RTX's parser finds its library is private and unpredictable.
 
 Fakes replace the runtime's module and its library: neither TensorRT nor a GPU is needed.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The C interface, adapters/c/polyop.h. test_one_door.py has the calls that every runtime refuses."""
 
 from __future__ import annotations

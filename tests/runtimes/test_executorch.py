@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop.executorch: operators in files of ExecuTorch. test_tvm_ffi.py runs the examples of the page on both."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop.export: choice of exporter, comparison of results, reported differences, dynamic sizes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What exports replace: an import replaces nothing, each thread has its own, and all is restored."""
 
 from __future__ import annotations

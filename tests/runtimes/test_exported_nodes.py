@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every exported node runs in ONNX Runtime and has the types and shapes that its exporter expects."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The fake kernels, which torch.compile and the exporters run before there is data, agree with real calls: shapes,
 types, errors.
 

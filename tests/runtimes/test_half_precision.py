@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`polyop convert --fp16`: the model that TensorRT gets, run in ONNX Runtime."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop.jax: every operator as a function of JAX arrays. test_one_door.py has the calls that it refuses."""
 
 from __future__ import annotations

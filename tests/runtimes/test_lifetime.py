@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sessions and runs leak nothing. Each measurement runs in its own process."""
 
 from __future__ import annotations

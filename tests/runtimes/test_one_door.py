@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every runtime refuses the same wrong calls with the same messages, because all of them use core/call.h.
 
 For each call of one table: the operator in PyTorch, NumPy, JAX and through the C interface, the node in ONNX Runtime

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop.onnx_schemas: the package onnx knows polyop's nodes; polyop.onnxscript."""
 
 from __future__ import annotations

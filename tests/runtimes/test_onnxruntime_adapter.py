@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The custom-op library in ONNX Runtime: types, shape inference, threads, errors, old versions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every node of the catalogue in OpenVINO, compared with ONNX Runtime: known and unknown shapes, ONNX and OpenVINO
 files.
 """

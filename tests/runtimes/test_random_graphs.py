@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random graphs in ONNX Runtime and in OpenVINO: the results equal those of their nodes run alone."""
 
 from __future__ import annotations

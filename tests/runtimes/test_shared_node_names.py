@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One node name may stand for several operators.
 
 The node's attributes select one, in every runtime and in the tools for files.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operators' functions are the same in PyTorch, NumPy, JAX and tvm-ffi: names, parameters, numbers, errors."""
 
 from __future__ import annotations

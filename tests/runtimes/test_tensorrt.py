@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop's plugins in TensorRT-RTX, which parses models and builds engines without a GPU. Running engines needs one.
 
 Where CUDA is not installed there is no plugin library, and these tests report that.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Engines in int8: scales from samples, around polyop's plugins, and `polyop convert --int8 --calibration FOLDER`."""
 
 from __future__ import annotations

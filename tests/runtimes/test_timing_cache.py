@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`polyop convert --timing-cache FILE` and `onnx2trt(timing_cache=...)`.
 
 A fake replaces TensorRT's module in most tests, because TensorRT itself needs a GPU, and TensorRT-RTX does not read the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """torch.ops.polyop.*: results equal those of ONNX Runtime's nodes, fake kernels work, and both exporters write the
 nodes.
 

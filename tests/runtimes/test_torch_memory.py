@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls from PyTorch leak no memory, whether they succeed or fail."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch's current CUDA stream is found even though Python loads PyTorch in a local scope.
 
 Needs neither a GPU nor CUDA: a fake of the library has the function.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop.tvm_ffi: every operator as a function of the tensors of any framework."""
 
 from __future__ import annotations

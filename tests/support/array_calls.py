@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls of operators with arrays, from the calls of nodes: those of nodes whose attributes are the definition's."""
 
 from __future__ import annotations

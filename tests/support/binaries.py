@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exported symbols and linked libraries of binaries."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls of operators through the C interface, adapters/c/polyop.h, by ctypes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Points on a floor and on the sides of boxes, for detectors of mmdet3d."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deformable attention as detectors write it, exported to ONNX."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Synthetic detectors with constant outputs, and what they find: decoding and suppression in NumPy."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs the shell, Python and diff blocks of a page in order and compares their output with the page.
 
 Blocks without a language are commands if they begin with `polyop`; others are not run.

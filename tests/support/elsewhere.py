@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs every exported node in another ONNX Runtime: on another processor or of another version.
 
 Models and inputs are written to files, elsewhere_child.py runs them, and `check` compares its results with those of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs the models of elsewhere.py in a Python that has only ONNX Runtime and NumPy.
 
 Arguments: polyop's library and a folder. Runs each NAME.onnx with the inputs NAME.npz and writes NAME.results.npz, or

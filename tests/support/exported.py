@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exports modules with both of PyTorch's exporters and runs the files before and after polyop optimize."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exports calls of PyTorch by its dynamo exporter with polyop's translations, and compares their files with PyTorch."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A call of every node name: domain, name, attributes and their types as exporters write them, optional inputs."""
 
 from __future__ import annotations

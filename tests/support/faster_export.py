@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exports many small programs by torch.onnx.export(…, dynamo=True) in one process, in half of the time.
 
 Each export builds the registry of ONNX functions anew, by parsing 500 Python functions, asks for all composite

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `import polyop` changes of PyTorch, and what PyTorch's exporters then write.
 
     python -m tests.support.import_child changes torch.onnx|polyop  imports this one first; prints what is another

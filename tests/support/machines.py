@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small files and models, and the environments of Ray and Triton, for tests of batches, Ray and Triton."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads dynamic libraries of macOS for 64-bit processors: what they need, import and export."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A pytest plugin for MMCV's own tests of its operators. polyop is `mmcv._ext`, and tests for CUDA run on the CPU.
 `test_mmcv_ext_published.py` runs them.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A pytest plugin for MMCV's own tests of its operators on a GPU. polyop is `mmcv._ext`. `tests/gpu/test_mmcv.py` runs
 them.
 

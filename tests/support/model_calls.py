@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small calls that models make of PyTorch: attention, windows, resizing, indices, masks, recurrent layers, integers.
 
 A call is a function or a module and its tensors. The sizes of tensors that are floating-point numbers may vary; those

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Older releases of ONNX Runtime in .deps/, and processes that run in one of them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls of operators on the GPU, and comparisons of their results with the CPU's."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`mmcv.ops` of mmcv-lite, which is MMCV without its compiled module, with polyop as `mmcv._ext`; models of mmdet."""
 
 from __future__ import annotations

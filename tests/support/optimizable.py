@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Modules whose exported graphs polyop optimize replaces."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads a DLL or a program for Windows: its processor, the DLLs that it needs, and what it exports."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls of operators that have functions, models of such nodes, and runs with and without polyop."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The checkout, and the environment variables of the child processes that tests start."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls of PyTorch's operators and modules, from PyTorch's own test databases, as models with tensor inputs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exports calls of PyTorch's operators, runs them in ONNX Runtime, compares with PyTorch, and writes a row for each.
 
     python -m tests.support.pytorch_export --out rows.jsonl [--types f32,f64] [--shapes static,auto,sizes]

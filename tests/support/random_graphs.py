@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random graphs of a few nodes: nodes of polyop as exporters write them, and standard ONNX nodes.
 
 A graph grows node by node. Each polyop node is run alone in ONNX Runtime with its inputs, so that every value of the

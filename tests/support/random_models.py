@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random small models of ONNX's operators and polyop's, for commands that rewrite models: dynamic sizes, subgraphs,
 functions, external data, every opset from 11 on.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs on a Ray cluster of several nodes on this machine, in an environment with Ray and pyarrow, for test_ray.py.
 
 python ray_child.py FOLDER MODEL [PART…]: writes FOLDER/said.json with the result of each part, or its error.

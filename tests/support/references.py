@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """References to compare operators with: torch in double precision, and ONNX Runtime's built-in operators."""
 
 from __future__ import annotations

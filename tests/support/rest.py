@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tests that `make test` leaves to `make test-rest`, and those that both leave to `make test-all`, to stay short.
 
 `make test` covers every Python area once, and every operator in ONNX Runtime and in PyTorch. Entries are paths below

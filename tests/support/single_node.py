@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models of one custom node, and sessions with polyop's library, for tests across runtimes."""
 
 from __future__ import annotations

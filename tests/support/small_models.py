@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small models of one standard node, with their weights in the file or outside it."""
 
 from __future__ import annotations

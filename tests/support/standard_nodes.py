@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models of one standard node, with and without polyop's accelerator."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Modules that write suppression as a loop, and detections for them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Builds engines in TensorRT-RTX for test_tensorrt.py, in a process with the library paths that the runtime needs.
 
 Reads pickled cases from a file and writes a pickled answer for each. Each case runs in a process that is forked after

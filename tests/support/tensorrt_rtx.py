@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Engines of TensorRT-RTX, which parses models and builds engines without a GPU."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The exported nodes as calls of `torch.ops.polyop`."""
 
 from __future__ import annotations

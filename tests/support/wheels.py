@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The portable wheels in dist/, the Pythons of this machine, and a program that uses an installed wheel."""
 
 from __future__ import annotations

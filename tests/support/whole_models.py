@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exports whole models of Hugging Face's transformers and of timm by polyop.export, and writes a row for each.
 
     python -m tests.support.whole_models --out rows.jsonl [--names REGEX] [--limit SECONDS]

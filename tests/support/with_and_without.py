@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compares calls with and without polyop.accelerate()."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls that every runtime refuses with the same message."""
 
 from __future__ import annotations

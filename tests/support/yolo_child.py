@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes the end of a YOLO model as Ultralytics' exporter does with `nms=True`, a file for each of VARIANTS.
 
 python -m tests.support.yolo_child FOLDER

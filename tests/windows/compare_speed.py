@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compares the speed of the library for Windows under wine with that of the portable wheel for Linux.
 
 Both run the benchmark's first case of each operator (bench/cases) in the same version of ONNX Runtime by the same

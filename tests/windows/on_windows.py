@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests polyop for Windows under wine: the DLLs, every node in ONNX Runtime, PyTorch, the program and the C++ tests.
 
 tools/test_windows.sh builds them and runs this file; pytest does not collect it on its own.

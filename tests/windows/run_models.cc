@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs models in ONNX Runtime on a system without Python, as tests/support/elsewhere_child.py does with Python.
 //
 //   run_models ONNXRUNTIME LIBRARY FOLDER

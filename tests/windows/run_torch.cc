@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Registers all of polyop's operators in PyTorch for Windows, and calls one.
 //
 //   run_torch LIBRARY

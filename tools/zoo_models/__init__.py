@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The models of tools/zoo.py, by subject. Each module has functions that build models with random weights.
 
     @model("timm", batch=(2, 3, 1))

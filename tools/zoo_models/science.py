@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models of volumes, graphs, points, tables, series, equations, and of diffusion."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models of speech, music and other sounds."""
 
 from __future__ import annotations

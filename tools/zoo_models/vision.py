@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models of images, and of points that come from images' detectors."""
 
 from __future__ import annotations

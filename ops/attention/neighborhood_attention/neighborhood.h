@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The windows of neighborhood attention, shared by the kernels. The reference does not use it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <vector>
 
 #include "ops/attention/neighborhood_attention/neighborhood_attention_backward.h"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Neighborhood attention: gathers the keys and values of each query's window."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The windows of neighborhood attention, found by comparing positions, and the softmax over them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products of a query with rows of keys. Compiled once per instruction set; include it from a kernel file.
 #if defined(POLYOP_OPS_ATTENTION_NEIGHBORHOOD_ATTENTION_NEIGHBORHOOD_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef POLYOP_OPS_ATTENTION_NEIGHBORHOOD_ATTENTION_NEIGHBORHOOD_ROWS_INL_H_

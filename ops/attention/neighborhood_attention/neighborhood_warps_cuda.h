@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Neighborhood attention with one warp per query or key. The lanes of a warp first compute the positions of 32
 // neighbours, one each; then groups of kGroup lanes visit them, one neighbour per group at a time.
 #pragma once

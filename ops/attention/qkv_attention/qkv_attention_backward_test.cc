@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/attention/qkv_attention/qkv_attention_backward.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """softmax(q k^T / sqrt(E)) v."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/attention/attention_cuda.h"
 #include "ops/attention/scaled_dot_product_attention/scaled_dot_product_attention.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/softmax_lines.h"
 #include "ops/attention/softmax/softmax.h"
 

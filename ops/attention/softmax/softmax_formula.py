@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ONNX's operators of the same names, of opset 13."""
 
 from __future__ import annotations

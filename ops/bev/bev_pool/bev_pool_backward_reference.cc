@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/bev/bev_pool_backward_reference.h"
 #include "ops/bev/bev_pool/bev_pool_backward.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sums products of depths and features into the cells of a bird's-eye view of several layers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/bev/bev_pool_reference.h"
 #include "ops/bev/bev_pool_volume/bev_pool_volume.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pillar that each cell of the canvas shows, on the GPU.
 #pragma once
 

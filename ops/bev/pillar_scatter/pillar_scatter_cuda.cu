@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/words.h"
 #include "ops/bev/pillar_scatter/pillar_owners_cuda.h"
 #include "ops/bev/pillar_scatter/pillar_scatter.h"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scatters features of pillars to their positions in an image."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/bev/pillar_scatter/pillar_scatter.h"
 
 #include "ops/bev/pillar_scatter/pillar_scatter_test.h"

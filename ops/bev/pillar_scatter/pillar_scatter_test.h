@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attributes and positions that the tests of PillarScatter and of its gradient share.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks of counts and positions, shared by the CPU kernel and the reference.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The positions of pillars on the canvas, on the CPU.
 #pragma once
 

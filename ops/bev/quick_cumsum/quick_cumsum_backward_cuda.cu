@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/atomic_add.h"
 #include "ops/bev/bev_sums_cuda.h"
 #include "ops/bev/quick_cumsum/quick_cumsum_backward.h"

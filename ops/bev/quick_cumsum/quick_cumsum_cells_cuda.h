@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The cells of intervals, on the GPU.
 #pragma once
 

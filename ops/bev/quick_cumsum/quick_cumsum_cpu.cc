@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/bev/quick_cumsum/quick_cumsum.h"
 
 #undef HWY_TARGET_INCLUDE

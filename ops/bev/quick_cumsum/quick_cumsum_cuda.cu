@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/bev/bev_sums_cuda.h"
 #include "ops/bev/quick_cumsum/quick_cumsum.h"
 #include "ops/bev/quick_cumsum/quick_cumsum_cells_cuda.h"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sums features of points into the cells of a volume."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/boxes/batched_nms/batched_nms.h"
 #include "ops/boxes/boxes_overlap.h"
 #include "ops/boxes/detections_cuda.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/boxes/batched_rotated_nms/batched_rotated_nms.h"
 #include "ops/boxes/detections_cuda.h"
 #include "ops/boxes/rotated_overlaps_cuda.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/boxes/box_iou_quadri/box_iou_quadri.h"
 
 #include <cmath>

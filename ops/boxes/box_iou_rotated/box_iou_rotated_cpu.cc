@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/boxes/box_iou_rotated/box_iou_rotated.h"
 
 #undef HWY_TARGET_INCLUDE

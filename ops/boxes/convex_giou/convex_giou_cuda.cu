@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/cuda.h"
 #include "ops/boxes/convex_giou/convex_giou.h"
 #include "ops/boxes/convex_giou/giou_slope.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/boxes/convex_giou/convex_giou.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The generalised IoU of two convex hulls and its gradient with respect to the points of the first, for CPU and GPU.
 #pragma once
 

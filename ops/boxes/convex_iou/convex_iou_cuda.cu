@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/boxes/box_pairs_cuda.h"
 #include "ops/boxes/convex_iou/convex_iou.h"
 #include "ops/boxes/convex_polygons.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/cuda.h"
 #include "ops/boxes/diff_iou_rotated/diff_iou_rotated_backward.h"
 #include "ops/boxes/diff_iou_rotated/rotated_iou.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/boxes/diff_iou_rotated/diff_iou_rotated_backward.h"
 #include "ops/boxes/diff_iou_rotated/rotated_iou_reference.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The IoU of rotated boxes: the intersection's area from the parts of the sides that bound it, without sorting."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The IoU of two rotated boxes and its gradient, for CPU and GPU.
 //
 // The intersection is bounded by parts of the sides of both boxes. Its area is a sum over these parts of their lengths

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The IoU of two rotated boxes and its derivatives by clipping a polygon: for reference kernels only.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/cuda.h"
 #include "ops/boxes/diff_iou_rotated_sort_vertices/diff_iou_rotated_sort_vertices.h"
 #include "ops/boxes/diff_iou_rotated_sort_vertices/sort_vertices.h"

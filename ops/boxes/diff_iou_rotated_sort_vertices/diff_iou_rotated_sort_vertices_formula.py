@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sorts vertices by angle: the rank of each of the 24 vertices, then the vertex of each rank."""
 
 from __future__ import annotations

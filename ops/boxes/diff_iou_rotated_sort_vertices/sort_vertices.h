@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sorts vertices by angle, for CPU and GPU.
 #pragma once
 

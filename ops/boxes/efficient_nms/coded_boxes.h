@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decodes the boxes that detectors output to corners, on CPU and GPU.
 #pragma once
 

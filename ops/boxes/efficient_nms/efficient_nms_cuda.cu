@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/boxes/boxes_overlap.h"
 #include "ops/boxes/efficient_nms/coded_boxes.h"
 #include "ops/boxes/efficient_nms/efficient_nms.h"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ONNX's NonMaxSuppression per class, then the TopK of an image."""
 
 from __future__ import annotations

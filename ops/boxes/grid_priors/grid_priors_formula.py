@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Repeats base anchors over the cells of a grid."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/cuda.h"
 #include "ops/boxes/min_area_polygons/min_area_polygons.h"
 #include "ops/boxes/min_area_polygons/min_area_rectangle.h"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The minimum-area rectangle around nine points, found among the rectangles along all pairs of points."""
 
 from __future__ import annotations

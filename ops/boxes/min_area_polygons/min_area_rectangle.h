@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The minimum-area rectangle around nine points, for CPU and GPU.
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Non-maximum suppression by ONNX's NonMaxSuppression, which is greedy, too."""
 
 from __future__ import annotations

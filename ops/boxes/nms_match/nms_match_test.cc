@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/boxes/nms_match/nms_match.h"
 
 #include <array>

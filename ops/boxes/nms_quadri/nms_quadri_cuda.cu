@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/boxes/convex_polygons.h"
 #include "ops/boxes/nms_quadri/nms_quadri.h"
 #include "ops/boxes/suppress_cuda.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/boxes/onnx_nms/onnx_nms.h"
 
 #include <array>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Points in polygons: counts the sides that a ray from each point to the right crosses."""
 
 from __future__ import annotations

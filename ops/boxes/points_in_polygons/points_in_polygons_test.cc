@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/boxes/points_in_polygons/points_in_polygons.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Selects rows by flags with ONNX's Compress and pads them."""
 
 from __future__ import annotations

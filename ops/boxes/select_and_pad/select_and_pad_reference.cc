@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <vector>
 
 #include "ops/boxes/select_and_pad/select_and_pad.h"

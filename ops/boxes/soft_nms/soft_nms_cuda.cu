@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/block_reduce.h"
 #include "ops/boxes/soft_nms/soft_nms_rule.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The effect of an overlap on a score, identical on CPU and GPU.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/boxes/soft_nms/soft_nms.h"
 
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The maximum of many scores that change one at a time.
 #pragma once
 

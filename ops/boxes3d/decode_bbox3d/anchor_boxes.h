@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Class and box of an anchor, for CPU and GPU.
 #pragma once
 

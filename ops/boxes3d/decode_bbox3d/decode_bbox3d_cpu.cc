@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
 #include "ops/boxes3d/decode_bbox3d/anchor_boxes.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/boxes/rotated_overlaps_cuda.h"
 #include "ops/boxes/suppress_cuda.h"
 #include "ops/boxes3d/nms3d/nms3d.h"

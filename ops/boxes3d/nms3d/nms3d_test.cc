@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/boxes3d/nms3d/nms3d.h"
 
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/boxes3d/points_in_boxes_part/points_in_boxes_part_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep

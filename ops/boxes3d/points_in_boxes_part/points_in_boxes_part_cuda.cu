@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/boxes3d/box3d_cuda.h"
 #include "ops/boxes3d/points_in_boxes_part/points_in_boxes_part.h"
 

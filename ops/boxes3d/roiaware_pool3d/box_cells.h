@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The cell of a box's grid that contains a point, for CPU and GPU.
 #pragma once
 

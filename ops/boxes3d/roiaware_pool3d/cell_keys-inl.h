@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The points in the cells of a box. Compiled once per instruction set; include it from a kernel file.
 #if defined(POLYOP_OPS_BOXES3D_ROIAWARE_POOL3D_CELL_KEYS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef POLYOP_OPS_BOXES3D_ROIAWARE_POOL3D_CELL_KEYS_INL_H_

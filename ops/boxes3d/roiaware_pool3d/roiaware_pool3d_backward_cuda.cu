@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/atomic_add.h"
 #include "ops/boxes3d/roiaware_pool3d/roiaware_pool3d_backward.h"
 #include "ops/boxes3d/roiaware_pool3d/taken_points_cuda.h"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sorts points into the cells of boxes and computes the sums or maxima of their features."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/boxes3d/roiaware_pool3d/roiaware_pool3d.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The points that the cells of a box take, on the GPU.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/words.h"
 #include "ops/boxes3d/box3d_cuda.h"
 #include "ops/boxes3d/roipoint_pool3d/roipoint_pool3d.h"

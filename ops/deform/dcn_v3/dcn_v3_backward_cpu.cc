@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/deform/dcn_v3/dcn_v3_backward_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep

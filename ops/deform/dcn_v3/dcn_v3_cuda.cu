@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/deform/dcn_v3/dcn_v3.h"
 #include "ops/deform/dcn_window_cuda.h"
 

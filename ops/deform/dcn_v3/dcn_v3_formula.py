@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """InternImage's deformable convolution."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/deform/dcn_v4/dcn_v4_backward.h"
 #include "ops/deform/dcn_window_backward_cuda.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Like dcn_v3, with offsets and masks packed into one tensor."""
 
 from __future__ import annotations

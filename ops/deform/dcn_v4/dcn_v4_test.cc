@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernel is shared with dcn_v3, which tests it in detail; this file tests the layout of offsets and masks.
 #include "ops/deform/dcn_v4/dcn_v4.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernel is shared with modulated_deform_conv2d_backward, which tests it in detail; this file tests the definition.
 #include "ops/deform/deform_conv2d/deform_conv2d_backward.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/deform/deform_conv2d/deform_conv2d.h"
 #include "ops/deform/deform_conv_cuda.h"
 

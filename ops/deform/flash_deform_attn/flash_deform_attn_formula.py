@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Multi-scale deformable attention with packed locations and logits."""
 
 from __future__ import annotations

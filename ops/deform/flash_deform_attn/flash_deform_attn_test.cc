@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernel is shared with ms_deform_attn, which tests it in detail; this file tests the row layout and the softmax.
 #include "ops/deform/flash_deform_attn/flash_deform_attn.h"
 

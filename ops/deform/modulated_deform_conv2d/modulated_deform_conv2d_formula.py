@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deformable convolution v2."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/deform/modulated_deform_conv2d/modulated_deform_conv2d.h"
 
 #include <cmath>

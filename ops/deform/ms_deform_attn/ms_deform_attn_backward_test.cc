@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/deform/ms_deform_attn/ms_deform_attn_backward.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/deform/deform_attn_backward_cuda.h"
 #include "ops/deform/ms_deform_attn_by_head/ms_deform_attn_by_head_backward.h"
 

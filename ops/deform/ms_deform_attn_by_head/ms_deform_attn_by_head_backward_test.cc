@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernel is that of ms_deform_attn_backward, whose test is detailed.
 #include "ops/deform/ms_deform_attn_by_head/ms_deform_attn_by_head_backward.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Multi-scale deformable attention with a separate dimension for the heads."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/deform/ms_deform_attn_by_head/ms_deform_attn_by_head.h"
 
 #include <cmath>

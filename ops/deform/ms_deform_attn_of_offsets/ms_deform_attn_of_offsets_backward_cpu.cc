@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/deform/ms_deform_attn_of_offsets/ms_deform_attn_of_offsets_backward_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep

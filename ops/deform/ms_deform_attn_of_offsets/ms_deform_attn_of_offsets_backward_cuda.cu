@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/deform/deform_attn_backward_cuda.h"
 #include "ops/deform/ms_deform_attn_of_offsets/ms_deform_attn_of_offsets_backward.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Multi-scale deformable attention from offsets from reference points and from logits."""
 
 from __future__ import annotations

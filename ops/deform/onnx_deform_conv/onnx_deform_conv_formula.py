@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ONNX's DeformConv."""
 
 from __future__ import annotations

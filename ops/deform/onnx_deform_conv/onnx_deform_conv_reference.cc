@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/deform/deform_conv_reference.h"
 #include "ops/deform/onnx_deform_conv/onnx_deform_conv.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernel is that of modulated_deform_conv2d, which has the thorough test; this one tests the definition.
 // tests/operators/test_onnx_deform_conv.py compares it with ONNX's own reference.
 #include "ops/deform/onnx_deform_conv/onnx_deform_conv.h"

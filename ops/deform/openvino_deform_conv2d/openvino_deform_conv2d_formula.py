@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """OpenVINO's deformable convolution v1."""
 
 from __future__ import annotations

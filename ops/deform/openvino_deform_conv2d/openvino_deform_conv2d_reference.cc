@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/deform/deform_conv_reference.h"
 #include "ops/deform/openvino_deform_conv2d/openvino_deform_conv2d.h"
 

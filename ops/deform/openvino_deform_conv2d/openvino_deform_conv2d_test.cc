@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernel is that of modulated_deform_conv2d, which has the thorough test; this one tests the definition.
 // tests/runtimes/test_openvino.py compares it with OpenVINO's kernel.
 #include "ops/deform/openvino_deform_conv2d/openvino_deform_conv2d.h"

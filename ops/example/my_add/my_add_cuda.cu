@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/broadcast.h"
 #include "kernels/cuda/cuda.h"
 #include "kernels/cuda/pack.h"

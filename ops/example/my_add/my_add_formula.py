@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """2 * a + b."""
 
 from __future__ import annotations

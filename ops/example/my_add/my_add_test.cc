@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/example/my_add/my_add.h"
 
 #include "testing/testing.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
 #include "ops/feature_maps/active_rotated_filter/active_rotated_filter_backward.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/words.h"
 #include "kernels/cuda/cuda.h"
 #include "ops/feature_maps/active_rotated_filter/active_rotated_filter.h"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rotated filters: gathers, for each position of each rotation, the last entry that is copied to it."""
 
 from __future__ import annotations

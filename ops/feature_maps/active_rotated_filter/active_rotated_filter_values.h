@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The check and the meaning of `indices`, shared by kernels.
 #pragma once
 

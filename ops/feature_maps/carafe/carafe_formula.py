@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CARAFE: for each position of the window, the shifted image times its masks, summed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/feature_maps/carafe/carafe.h"
 
 namespace polyop {

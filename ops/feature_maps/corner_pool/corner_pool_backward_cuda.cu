@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/line_scan.h"
 #include "ops/feature_maps/corner_pool/corner_pool_backward.h"
 

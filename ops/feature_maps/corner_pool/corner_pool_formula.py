@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Corner pooling: cummax; in ONNX, which has no running maximum, a Scan."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Correlation: the product with the displaced image for each displacement, summed over channels and windows."""
 
 from __future__ import annotations

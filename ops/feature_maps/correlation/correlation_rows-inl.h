@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies of rows of images in fp32. Compiled once per instruction set; include it from a kernel file.
 #if defined(POLYOP_OPS_FEATURE_MAPS_CORRELATION_CORRELATION_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef POLYOP_OPS_FEATURE_MAPS_CORRELATION_CORRELATION_ROWS_INL_H_

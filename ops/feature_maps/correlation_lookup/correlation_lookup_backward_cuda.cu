@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/cuda.h"
 #include "ops/feature_maps/correlation_lookup/correlation_lookup_backward.h"
 #include "ops/feature_maps/correlation_lookup/correlation_lookup_window.h"

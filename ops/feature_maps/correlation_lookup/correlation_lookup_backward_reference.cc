@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
 #include "ops/feature_maps/correlation_lookup/correlation_lookup_backward.h"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The lookup: the pixels of the window, gathered, and blended along both axes."""
 
 from __future__ import annotations

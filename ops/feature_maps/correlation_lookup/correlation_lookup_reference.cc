@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/feature_maps/correlation_lookup/correlation_lookup.h"
 #include "ops/feature_maps/correlation_lookup/correlation_lookup_window.h"
 

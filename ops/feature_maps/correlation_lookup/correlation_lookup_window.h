@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Positions of windows, shared by the kernels and the references of the lookup and of its gradient.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/feature_maps/instance_norm/instance_norm_backward.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Instance normalization, which exists in torch and ONNX."""
 
 from __future__ import annotations

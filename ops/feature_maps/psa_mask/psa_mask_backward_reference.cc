@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/feature_maps/psa_mask/psa_mask_backward.h"
 
 namespace polyop {

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Point-wise spatial attention: gathers, for each pair of pixels, the element of one pixel's mask for the other."""
 
 from __future__ import annotations

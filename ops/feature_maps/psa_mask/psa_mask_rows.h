@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts of the input's and the output's rows that hold the same values.
 #pragma once
 

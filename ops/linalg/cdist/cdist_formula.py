@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Distances of all pairs of rows by torch's norms, whose gradients are 0 where a distance is."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Eigenvalues and eigenvectors of a large square matrix by blocks. Compiled once per instruction set; include it from a
 // kernel file.
 #if defined(POLYOP_OPS_LINALG_EIG_BLOCKED_EIG_INL_H_) == defined(HWY_TARGET_TOGGLE)

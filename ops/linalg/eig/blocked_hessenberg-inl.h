@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The Hessenberg form of large square matrices by blocks of reflections. Compiled once per instruction set; include it
 // from a kernel file.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The real Schur form of large Hessenberg matrices: the QR algorithm with many shifts, whose bulges are chased through
 // windows of the matrix, and with early deflation. The rest of the matrix is multiplied by each window's orthogonal
 // factor. Compiled once per instruction set; include it from a kernel file.

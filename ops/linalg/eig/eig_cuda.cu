@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/cuda.h"
 #include "ops/linalg/block_elimination_cuda.h"
 #include "ops/linalg/eig/eig_of_matrix.h"

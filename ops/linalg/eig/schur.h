@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The real Schur form of a square matrix: an orthogonal similarity makes it upper triangular, except for blocks of 2 x
 // 2 elements with conjugate eigenvalues. CPU and GPU share this code.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decomposes small symmetric matrices in parallel, one in each lane of a vector. Compiled once per instruction set;
 // include it from a kernel file.
 #if defined(POLYOP_OPS_LINALG_EIGH_EIGH_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The error for singular matrices, shared by kernel and reference.
 #pragma once
 

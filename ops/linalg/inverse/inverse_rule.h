@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rule for singular matrices, shared by kernels and reference.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The computation for one matrix, which CPU and GPU share.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Jacobi's rotations of matrices in lanes. Compiled once per instruction set; include it from a kernel file.
 #if defined(POLYOP_OPS_LINALG_SVD_JACOBI_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef POLYOP_OPS_LINALG_SVD_JACOBI_LANES_INL_H_

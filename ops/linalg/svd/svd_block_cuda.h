@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The singular value decomposition of a matrix by the threads of a block. All threads of the block, or of the warp,
 // must call these functions together.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
 #include "ops/points/assign_score_withk/assign_score_withk_backward.h"

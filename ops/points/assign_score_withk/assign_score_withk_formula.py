@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gathers the features of neighbours, subtracts their centre's and sums by scores."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/points/assign_score_withk/assign_score_withk.h"
 
 namespace polyop {

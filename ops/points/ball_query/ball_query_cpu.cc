@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/points/ball_query/ball_query_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep

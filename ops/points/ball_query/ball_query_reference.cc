@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/points/ball_query/ball_query.h"
 #include "ops/points/ball_reference.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/items_by_target.h"
 #include "ops/points/chamfer_distance/chamfer_distance_backward.h"
 #include "ops/points/chamfer_distance/chamfer_distance_difference.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/points/chamfer_distance/chamfer_distance_backward.h"
 
 #include <cmath>

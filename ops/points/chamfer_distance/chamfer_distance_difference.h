@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The derivative of a squared distance, on CPU and GPU.
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Chamfer distances: compares all pairs, then computes the distances of the nearest ones again for the gradient."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/pack.h"
 #include "ops/points/farthest_cuda.h"
 #include "ops/points/furthest_point_sampling/furthest_point_sampling.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
 #include "ops/points/furthest_point_sampling_with_dist/furthest_point_sampling_with_dist.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/points/gather_points/gather_points_backward.h"
 #include "ops/points/scatter_columns_cuda.h"
 

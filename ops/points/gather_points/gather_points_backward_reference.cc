@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/points/gather_columns_reference.h"
 #include "ops/points/gather_points/gather_points_backward.h"
 

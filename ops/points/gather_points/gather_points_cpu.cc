@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/words.h"
 #include "ops/points/gather_columns.h"
 #include "ops/points/gather_points/gather_points.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/points/grid_ball_query/grid_ball_query_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep

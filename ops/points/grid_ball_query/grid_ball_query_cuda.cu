@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/points/ball_cuda.h"
 #include "ops/points/grid_ball_query/grid_ball_query.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/points/gather_columns_cuda.h"
 #include "ops/points/group_points/group_points.h"
 

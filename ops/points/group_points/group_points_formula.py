@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gathers the features of groups of points: ONNX's GatherElements."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/check_indices.h"
 #include "ops/points/group_points/group_points.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/points/knn/knn.h"
 #include "ops/points/nearest_cuda.h"
 

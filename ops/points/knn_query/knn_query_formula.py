@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nearest neighbours: TopK of all distances."""
 
 from __future__ import annotations

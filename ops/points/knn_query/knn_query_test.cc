@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/points/knn_query/knn_query.h"
 
 #include <cmath>

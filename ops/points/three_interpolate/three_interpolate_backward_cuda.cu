@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/points/scatter_columns_cuda.h"
 #include "ops/points/three_interpolate/three_interpolate_backward.h"
 

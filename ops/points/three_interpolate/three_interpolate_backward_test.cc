@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/points/three_interpolate/three_interpolate_backward.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Computes the weighted sum of the features of three points."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/points/nearest_cuda.h"
 #include "ops/points/three_nn/three_nn.h"
 

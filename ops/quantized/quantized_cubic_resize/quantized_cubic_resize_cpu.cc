@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/quantized/quantized_cubic_resize/quantized_cubic_resize.h"
 #include "ops/resize/bicubic_resize.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deformable convolution between DequantizeLinear and QuantizeLinear."""
 
 from __future__ import annotations

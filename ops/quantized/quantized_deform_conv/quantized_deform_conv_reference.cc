@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/deform/deform_conv_reference.h"
 #include "ops/quantized/quantized_deform_conv/quantized_deform_conv.h"
 #include "ops/quantized/quantized_reference.h"

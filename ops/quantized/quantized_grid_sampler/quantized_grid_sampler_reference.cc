@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/quantized/quantized_grid_sampler/quantized_grid_sampler.h"
 #include "ops/quantized/quantized_reference.h"
 #include "ops/sampling/grid_reference.h"

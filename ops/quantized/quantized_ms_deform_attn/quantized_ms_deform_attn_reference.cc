@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/deform/deform_attn_reference.h"
 #include "ops/quantized/quantized_ms_deform_attn/quantized_ms_deform_attn.h"
 #include "ops/quantized/quantized_reference.h"

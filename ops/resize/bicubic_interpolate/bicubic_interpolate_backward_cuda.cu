@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/resize/bicubic_interpolate/bicubic_interpolate_backward.h"
 #include "ops/resize/bicubic_resize_backward_cuda.h"
 

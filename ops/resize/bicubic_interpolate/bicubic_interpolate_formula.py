@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bicubic resizing by fixed scales: ONNX's Resize."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/resize/cubic_reference.h"
 #include "ops/resize/cubic_resize/cubic_resize_backward.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/resize/bicubic_resize.h"
 #include "ops/resize/cubic_resize/cubic_resize.h"
 

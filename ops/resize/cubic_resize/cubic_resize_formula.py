@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bicubic resizing to sizes given by an input: ONNX's Resize; in PyTorch, two matrix products."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/resize/bicubic_resize_backward.h"
 #include "ops/resize/dynamic_resize/dynamic_resize_backward.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/resize/dynamic_resize/dynamic_resize.h"
 
 #include <cmath>

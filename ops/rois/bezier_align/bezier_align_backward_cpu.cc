@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/rois/batch_indices.h"
 #include "ops/rois/bezier_align/bezier_align_backward.h"
 #include "ops/rois/bezier_align/bezier_align_bins.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The positions of the bins between two Bezier curves.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/rois/bezier_align/bezier_align.h"
 #include "ops/rois/bezier_align/bezier_align_bins.h"
 #include "ops/rois/pool_bins_cuda.h"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """RoIAlign between two Bezier curves: averages bilinear samples around points that lie between them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/atomic_add.h"
 #include "ops/rois/border_align/border_align_backward.h"
 #include "ops/rois/border_align/border_maxima_cuda.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/rois/border_align/border_align_backward.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/cuda.h"
 #include "ops/rois/border_align/border_align.h"
 #include "ops/rois/border_align/border_maxima_cuda.h"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """BorderAlign: the maximum of bilinear samples along the sides of boxes."""
 
 from __future__ import annotations

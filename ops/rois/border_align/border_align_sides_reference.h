@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The samples of a side of a box in double precision: for reference kernels only.
 #pragma once
 

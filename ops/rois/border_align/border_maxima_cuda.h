@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The largest samples along the sides of boxes, on the GPU.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/set_zero.h"
 #include "ops/rois/deform_roi_pool/deform_roi_pool_backward.h"
 #include "ops/rois/deform_roi_pool/deform_roi_pool_bins.h"

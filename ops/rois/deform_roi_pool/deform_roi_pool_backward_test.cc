@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/rois/deform_roi_pool/deform_roi_pool_backward.h"
 
 #include <cmath>

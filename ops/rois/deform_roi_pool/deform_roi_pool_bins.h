@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A roi with bins shifted by offsets.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/rois/batch_indices.h"
 #include "ops/rois/deform_roi_pool/deform_roi_pool.h"
 #include "ops/rois/deform_roi_pool/deform_roi_pool_bins.h"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deformable RoI pooling: averages bilinear samples of each bin, shifted by its offset."""
 
 from __future__ import annotations

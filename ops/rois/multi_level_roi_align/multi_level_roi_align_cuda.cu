@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/rois/multi_level_roi_align/multi_level_roi_align.h"
 #include "ops/rois/roi_pool_cuda.h"
 

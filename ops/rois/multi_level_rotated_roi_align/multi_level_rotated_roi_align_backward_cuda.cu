@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/rois/multi_level_rotated_roi_align/multi_level_rotated_roi_align_backward.h"
 #include "ops/rois/scatter_bins_cuda.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """RoIAlign of rotated boxes over a feature pyramid; each box is pooled from the level that fits its size."""
 
 from __future__ import annotations

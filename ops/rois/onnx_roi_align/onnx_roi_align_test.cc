@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/rois/onnx_roi_align/onnx_roi_align.h"
 
 #include "core/cuda_context.h"

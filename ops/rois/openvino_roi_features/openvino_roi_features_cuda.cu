@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/rois/openvino_roi_features/openvino_roi_features.h"
 #include "ops/rois/roi_pool_cuda.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """OpenVINO's RoIAlign over a feature pyramid; each box is pooled from the level that fits its size."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pooling is that of multi_level_roi_align, which has the thorough test; this one tests the definition.
 // tests/runtimes/test_openvino.py compares it with OpenVINO's kernel.
 #include "ops/rois/openvino_roi_features/openvino_roi_features.h"

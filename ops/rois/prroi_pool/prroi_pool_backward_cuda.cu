@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/block_reduce.h"
 #include "ops/rois/prroi_pool/prroi_pool_backward.h"
 #include "ops/rois/prroi_pool/prroi_pool_edges.h"

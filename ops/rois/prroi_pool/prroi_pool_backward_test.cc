@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/rois/prroi_pool/prroi_pool_backward.h"
 
 #include <cmath>

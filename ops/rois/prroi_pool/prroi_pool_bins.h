@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The weights of pixels in the average over a bin, one axis at a time. The surface is a sum of one hat function per
 // pixel, and a hat function is the product of one along each axis.
 #pragma once

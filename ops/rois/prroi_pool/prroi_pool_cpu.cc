@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/rois/prroi_pool/prroi_pool_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/rois/pool_bins_cuda.h"
 #include "ops/rois/prroi_pool/prroi_pool.h"
 #include "ops/rois/prroi_pool/prroi_pool_bins.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The derivatives of bins with respect to the ends of a RoI.
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Precise RoI pooling: two matrix products with the weights of pixels in the average over a bin, along each axis."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The weighted pixels of the bins of a RoI.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The shift of the orientation channels of a rotated box.
 #pragma once
 

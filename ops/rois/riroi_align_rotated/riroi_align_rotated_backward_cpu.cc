@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/rois/batch_indices.h"
 #include "ops/rois/riroi_align_rotated/orientation_shift.h"
 #include "ops/rois/riroi_align_rotated/riroi_align_rotated_backward.h"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """RoIAlign of rotated boxes whose orientation channels are shifted by the angle of the box.
 
 Fractional shifts interpolate between two channels.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """RoIAlign: bilinear samples of each bin, pooled."""
 
 from __future__ import annotations

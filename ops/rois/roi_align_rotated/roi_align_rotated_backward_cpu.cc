@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/rois/batch_indices.h"
 #include "ops/rois/roi_align_rotated/roi_align_rotated_backward.h"
 #include "ops/rois/rotated_pool.h"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """RoIAlign of rotated boxes: averages bilinear samples of each bin, along the axes of the box."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/atomic_add.h"
 #include "ops/rois/batch_indices.h"
 #include "ops/rois/roi_pool/roi_pool_backward.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pixels of the bins of a box, one axis at a time.
 #pragma once
 

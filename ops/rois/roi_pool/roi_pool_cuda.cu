@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/cuda.h"
 #include "ops/rois/roi_pool/roi_pool.h"
 #include "ops/rois/roi_pool/roi_pool_bins.h"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """RoI max pooling: finds the largest pixels in columns of bins, then in rows of bins, and gathers them."""
 
 from __future__ import annotations

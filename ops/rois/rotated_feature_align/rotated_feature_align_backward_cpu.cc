@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/rois/rotated_feature_align/rotated_feature_align_backward_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/cuda.h"
 #include "ops/rois/roi_sample.h"
 #include "ops/rois/rotated_feature_align/rotated_feature_align.h"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adds to the features their bilinear samples at each pixel's rotated box."""
 
 from __future__ import annotations

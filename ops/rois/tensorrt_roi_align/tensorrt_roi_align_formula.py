@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """RoIAlign with the batch indices as a separate input and the maximum of weighted pixels."""
 
 from __future__ import annotations

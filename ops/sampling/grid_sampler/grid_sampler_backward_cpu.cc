@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/sampling/grid_backward.h"
 #include "ops/sampling/grid_sampler/grid_sampler_backward.h"
 #include "ops/sampling/grid_samples.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/sampling/grid_sampler/grid_points_cuda.h"
 #include "ops/sampling/grid_sampler/grid_sampler.h"
 #include "ops/sampling/grid_samples_cuda.h"

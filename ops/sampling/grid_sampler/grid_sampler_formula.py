@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sampling at the coordinates of a grid: PyTorch's grid_sample."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/sampling/grid_backward_cuda.h"
 #include "ops/sampling/planar_grid_sampler/planar_grid_sampler_backward.h"
 #include "ops/sampling/planar_grid_sampler/planar_points_cuda.h"

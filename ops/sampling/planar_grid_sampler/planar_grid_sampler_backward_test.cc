@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernel is that of grid_sampler_backward, whose test is detailed; this file tests the layout and the range of the
 // grid.
 #include "ops/sampling/planar_grid_sampler/planar_grid_sampler_backward.h"

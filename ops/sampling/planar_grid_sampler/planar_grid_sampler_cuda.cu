@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/sampling/grid_samples_cuda.h"
 #include "ops/sampling/planar_grid_sampler/planar_grid_sampler.h"
 #include "ops/sampling/planar_grid_sampler/planar_points_cuda.h"

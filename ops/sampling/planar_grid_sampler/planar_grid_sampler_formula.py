@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Samples at a grid with one plane per coordinate, in a range ten times as large."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/sampling/planar_grid_sampler/planar_grid_sampler.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The conversion of grids with a plane per coordinate to points, on the CPU.
 #pragma once
 

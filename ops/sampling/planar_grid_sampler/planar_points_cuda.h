@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The points of a grid with a plane per coordinate, for CUDA kernels.
 #pragma once
 

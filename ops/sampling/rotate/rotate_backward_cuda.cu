@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/block_reduce.h"
 #include "ops/sampling/grid_backward_cuda.h"
 #include "ops/sampling/rotate/rotate_backward.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/sampling/rotate/rotate_backward.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/sampling/grid_samples_cuda.h"
 #include "ops/sampling/rotate/rotate.h"
 #include "ops/sampling/rotate/rotated_points_cuda.h"

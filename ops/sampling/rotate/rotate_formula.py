@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rotates an image about a point by sampling it at a rotated grid."""
 
 from __future__ import annotations

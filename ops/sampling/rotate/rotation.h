@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The source positions of the pixels of a rotated image.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The positions at which a rotated image samples its source, on the CPU.
 #pragma once
 

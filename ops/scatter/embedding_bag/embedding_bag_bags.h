@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bags and their checks, shared by the CPU kernel and the reference.
 #pragma once
 

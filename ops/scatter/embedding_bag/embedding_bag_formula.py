@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reduces rows by bag: an index's bag is the number of offsets at or before it, less one; rows are scattered to it."""
 
 from __future__ import annotations

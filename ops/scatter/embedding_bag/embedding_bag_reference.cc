@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/scatter/embedding_bag/embedding_bag.h"
 #include "ops/scatter/embedding_bag/embedding_bag_bags.h"
 

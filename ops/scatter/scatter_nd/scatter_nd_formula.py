@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Overwrites slices by indices with ONNX's ScatterND."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/scatter/scatter_nd/scatter_nd.h"
 
 #include "testing/alignment.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/cuda.h"
 #include "kernels/cuda/items_by_target.h"
 #include "ops/scatter/scatter_reduce/scatter_reduce.h"

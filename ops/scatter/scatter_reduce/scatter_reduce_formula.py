@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """torch.scatter_reduce; in ONNX ScatterElements, which has neither the mean nor `include_self`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How elements are combined, which CPU and GPU share.
 #pragma once
 

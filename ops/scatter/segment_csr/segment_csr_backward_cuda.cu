@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/cuda.h"
 #include "kernels/cuda/reduce_rows_backward.h"
 #include "ops/scatter/segment_csr/segment_csr_backward.h"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reduces rows by segments: a row's segment is the number of boundaries at or before it; rows are scattered to it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/scatter/segment_csr/segment_csr.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/sequence/causal_conv1d/causal_conv1d_backward.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Causal convolution: the sum over each window's elements times the weights of its channel."""
 
 from __future__ import annotations

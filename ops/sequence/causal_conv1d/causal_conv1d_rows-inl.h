@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows of a causal convolution. Compiled once per instruction set; include it from a kernel file.
 #if defined(POLYOP_OPS_SEQUENCE_CAUSAL_CONV1D_CAUSAL_CONV1D_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef POLYOP_OPS_SEQUENCE_CAUSAL_CONV1D_CAUSAL_CONV1D_ROWS_INL_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The types of features and weights, as the single argument of a kernel template for POLYOP_CPU_KERNELS.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/atomic_add.h"
 #include "kernels/cuda/line_scan.h"
 #include "ops/sequence/cummax/cummax_backward.h"

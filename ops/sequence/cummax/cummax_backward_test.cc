@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/sequence/cummax/cummax_backward.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The running maximum or minimum and its index; in ONNX, which has none, a Scan."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """torch.cumsum and torch.cumprod; in ONNX CumSum, and a Scan for products."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fourier transforms: torch.fft, and ONNX's DFT, which transforms one dimension."""
 
 from __future__ import annotations

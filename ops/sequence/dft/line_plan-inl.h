@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Transforms of single lines, whose elements fill the lanes of vectors. Compiled once per instruction set; include it
 // from a kernel file after pocketfft, whose table of twiddle factors it uses.
 #if defined(POLYOP_OPS_SEQUENCE_DFT_LINE_PLAN_INL_H_) == defined(HWY_TARGET_TOGGLE)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/sequence/selective_scan/selective_scan_backward.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/cuda.h"
 #include "ops/sequence/selective_scan/selective_scan.h"
 #include "ops/sequence/selective_scan/selective_scan_arrays_cuda.h"

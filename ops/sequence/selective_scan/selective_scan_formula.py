@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The selective scan. In torch, steps are composed in pairs (Hillis and Steele, Data Parallel Algorithms, 1986), which
 is exact for any decay, in about log2(length) passes; in ONNX it is a Scan, whose body is one step."""
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functions of one number, shared by the references of the scan and of its gradient.
 #pragma once
 

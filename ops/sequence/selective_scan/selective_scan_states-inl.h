@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts of a scan that the operator and its gradient share. Compiled once per instruction set; include it from a
 // kernel file.
 #if defined(POLYOP_OPS_SEQUENCE_SELECTIVE_SCAN_SELECTIVE_SCAN_STATES_INL_H_) == defined(HWY_TARGET_TOGGLE)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/sort_rows.h"
 #include "ops/sorting/argsort/argsort.h"
 

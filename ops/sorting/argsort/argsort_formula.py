@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A stable sort: ONNX's TopK of all elements, which puts the lower index first where elements are equal."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/sorting/argsort/argsort.h"
 
 #include "testing/alignment.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/order_keys.h"
 #include "kernels/cpu/radix_sort.h"
 #include "ops/sorting/custom_unique/custom_unique.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/sort_rows.h"
 #include "kernels/cuda/sorted_runs.h"
 #include "ops/sorting/custom_unique/custom_unique.h"

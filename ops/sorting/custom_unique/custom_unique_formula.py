@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The distinct integers: ONNX's Unique."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <map>
 
 #include "ops/sorting/custom_unique/custom_unique.h"

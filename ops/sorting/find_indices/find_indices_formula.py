@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The indices of some elements: torch.nonzero, and ONNX's NonZero."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/sorting/find_indices/find_indices.h"
 
 #include <cmath>

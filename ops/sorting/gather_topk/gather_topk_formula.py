@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gathers rows of each batch element by indices: ONNX's GatherND."""
 
 from __future__ import annotations

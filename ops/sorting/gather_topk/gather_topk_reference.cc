@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/check_indices.h"
 #include "ops/sorting/gather_topk/gather_topk.h"
 

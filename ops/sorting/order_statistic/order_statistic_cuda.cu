@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/order_keys.h"
 #include "kernels/cuda/block_reduce.h"
 #include "kernels/cuda/cuda.h"

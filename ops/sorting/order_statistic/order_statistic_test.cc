@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/sorting/order_statistic/order_statistic.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sum of the repeats and its checks, shared by the CPU kernel and the reference.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/cuda.h"
 #include "kernels/cuda/prefix_sums.h"
 #include "ops/sorting/repeat_indices/repeat_indices.h"

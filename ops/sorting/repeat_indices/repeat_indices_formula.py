@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The index of each repeated row: torch.repeat_interleave of a vector."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/sorting/repeat_indices/repeat_indices.h"
 
 #include <numeric>

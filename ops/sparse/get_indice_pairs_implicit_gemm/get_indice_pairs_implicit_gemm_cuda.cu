@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/sparse/get_indice_pairs_implicit_gemm/get_indice_pairs_implicit_gemm.h"
 #include "ops/sparse/rulebook_cuda.h"
 

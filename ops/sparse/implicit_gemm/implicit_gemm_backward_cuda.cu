@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/block_reduce.h"
 #include "ops/sparse/implicit_gemm/implicit_gemm_backward.h"
 #include "ops/sparse/sparse_conv_backward_cuda.h"

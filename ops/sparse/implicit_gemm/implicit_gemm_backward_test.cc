@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/sparse/implicit_gemm/implicit_gemm_backward.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/sparse/gathered_product_cuda.h"
 #include "ops/sparse/implicit_gemm/implicit_gemm.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sparse convolution from a table: one gather and one matrix product for each position of the filter."""
 
 from __future__ import annotations

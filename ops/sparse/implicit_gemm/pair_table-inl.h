@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of the input rows of each output. Compiled once per instruction set; include it from a kernel file.
 #if defined(POLYOP_OPS_SPARSE_IMPLICIT_GEMM_PAIR_TABLE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef POLYOP_OPS_SPARSE_IMPLICIT_GEMM_PAIR_TABLE_INL_H_

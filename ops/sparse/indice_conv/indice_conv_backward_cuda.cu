@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/sparse/indice_conv/indice_conv_backward.h"
 #include "ops/sparse/indice_conv/listed_pairs_cuda.h"
 #include "ops/sparse/sparse_conv_backward_cuda.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/sparse/indice_conv/indice_conv_backward.h"
 
 #include <cmath>

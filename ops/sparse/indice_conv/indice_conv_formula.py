@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sparse convolution from lists of pairs: a gather, a matrix product and a sum for each position of the filter."""
 
 from __future__ import annotations

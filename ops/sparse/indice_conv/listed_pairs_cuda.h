@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pairs of all offsets as one list, for CUDA kernels.
 #pragma once
 

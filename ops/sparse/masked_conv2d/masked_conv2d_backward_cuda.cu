@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/block_reduce.h"
 #include "kernels/cuda/set_zero.h"
 #include "kernels/cuda/split_sums.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/sparse/masked_conv2d/masked_conv2d_backward.h"
 
 #include <cmath>

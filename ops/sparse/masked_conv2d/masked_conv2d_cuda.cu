@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/cuda.h"
 #include "kernels/cuda/tile_product.h"
 #include "ops/sparse/masked_conv2d/masked_conv2d.h"

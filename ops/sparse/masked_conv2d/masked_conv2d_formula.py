@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A convolution that is 0 where the mask is not positive."""
 
 from __future__ import annotations

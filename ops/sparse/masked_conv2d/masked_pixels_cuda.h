@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pixels where a mask is positive, for CUDA kernels.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/special/random_distribution/random_distribution.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Uniform random numbers that are a function of a key and a counter.
 #pragma once
 

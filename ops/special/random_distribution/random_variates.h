@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The variates of one element, which CPU and GPU share. The number of rejections is bounded; the bound is reached with
 // a probability below 1e-100.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The functions of one pair of numbers, which CPU and GPU share. Their time is bounded for all arguments.
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The functions in torch, and the elementary ones in ONNX by tracing torch's."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Selects the function of ops/special/unary.h that the attributes name.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/cuda.h"
 #include "ops/special/numbers.h"
 #include "ops/special/special_unary/call_unary.h"

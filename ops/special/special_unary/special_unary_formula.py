@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Special functions: the same series in torch, and in ONNX by tracing them."""
 
 from __future__ import annotations

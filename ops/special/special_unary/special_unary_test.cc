@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/special/special_unary/special_unary.h"
 
 #include <cmath>

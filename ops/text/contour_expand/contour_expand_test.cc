@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/text/contour_expand/contour_expand.h"
 
 #include "testing/testing.h"

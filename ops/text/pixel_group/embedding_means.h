@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The distance of pixels from the mean embedding of a kernel, for CPU and GPU.
 #pragma once
 

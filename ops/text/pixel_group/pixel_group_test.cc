@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/text/pixel_group/pixel_group.h"
 
 #include <cmath>

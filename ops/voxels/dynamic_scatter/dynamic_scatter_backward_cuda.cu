@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/atomic_count.h"
 #include "kernels/cuda/items_by_target.h"
 #include "kernels/cuda/reduce_rows_backward.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/voxels/dynamic_scatter/dynamic_scatter_backward.h"
 
 #include <cmath>

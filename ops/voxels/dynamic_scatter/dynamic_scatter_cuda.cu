@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/device_sort.h"
 #include "kernels/cuda/reduce_rows.h"
 #include "kernels/cuda/sorted_runs.h"

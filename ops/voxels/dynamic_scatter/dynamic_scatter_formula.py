@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reduces features by voxel: the distinct rows of coordinates, and a scatter to them."""
 
 from __future__ import annotations

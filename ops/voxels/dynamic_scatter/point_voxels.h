@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A check of the voxels of points, shared by the CPU kernel and the reference of the gradient.
 #pragma once
 

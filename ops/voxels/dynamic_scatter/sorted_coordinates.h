@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows of coordinates in ascending order.
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cells of points: quotients rounded down, or -1 outside of the grid."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/words.h"
 #include "ops/voxels/hard_voxelize/hard_voxelize.h"
 #include "ops/voxels/voxel_members_cuda.h"

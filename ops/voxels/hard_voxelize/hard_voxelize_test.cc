@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/voxels/hard_voxelize/hard_voxelize.h"
 
 #include <cmath>

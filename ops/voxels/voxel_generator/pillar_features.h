@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The features of the points of a pillar, for CPU and GPU.
 #pragma once
 

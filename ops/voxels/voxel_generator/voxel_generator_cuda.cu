@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ops/voxels/voxel_generator/pillar_features.h"
 #include "ops/voxels/voxel_generator/voxel_generator.h"
 #include "ops/voxels/voxel_members_cuda.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A check of the numbers of points, shared by the CPU kernel and the reference.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/block_reduce.h"
 #include "ops/voxels/voxel_grid/voxel_grid.h"
 

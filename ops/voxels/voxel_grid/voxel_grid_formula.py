@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Computes the number of each point's voxel, whose coordinates are digits of a mixed radix."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch's own operators as ONNX: those that its exporter writes wrongly or not at all.
 
 polyop/_torch/translations.py applies them to exports.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Says which line of a user's code calls an operator without an ONNX form, and what to write instead."""
 
 from __future__ import annotations

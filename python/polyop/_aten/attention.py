@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Attention, and the sort that block masks of flex_attention need."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions and conditions that stop an export while PyTorch captures the program, because they depend on values.
 
 During the capture these functions replace PyTorch's. They compute the same, without checks of values; what only raises

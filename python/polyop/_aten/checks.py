@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Conditions on values of tensors whose value does not matter to a program's results.
 
 While PyTorch captures a program, it does not know them. One value only leads to an error, such as in `assert t.all()`

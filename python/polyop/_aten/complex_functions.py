@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions of complex numbers, by those of real numbers. On a branch cut the sign of a zero decides, as in PyTorch."""
 
 from __future__ import annotations

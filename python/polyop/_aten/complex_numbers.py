@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Complex numbers: the exporter writes them as pairs of real numbers, for few of PyTorch's operators.
 
 Imported after the modules of real numbers: a real call is left to the translation that the operator has.

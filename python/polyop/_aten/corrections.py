@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls that PyTorch's exporter writes with wrong numbers."""
 
 from __future__ import annotations

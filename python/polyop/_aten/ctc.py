@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Connectionist temporal classification: the sum over all alignments, a step of the sequence after the other."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scans: cumulative products, maxima and minima."""
 
 from __future__ import annotations

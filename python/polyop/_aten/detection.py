@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """torchvision's functions of detectors that stop an export while PyTorch captures the program.
 
 They depend in Python on the number of boxes, which is only known when the model runs. During the capture every

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions of single elements, and reductions, that the exporter lacks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fourier transforms, by polyop's transform of any length."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The conditions on sizes of inputs that PyTorch assumed when it captured a program.
 
 Where a program branches on a size, the captured program has the branch that the example's sizes take.

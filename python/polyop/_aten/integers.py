@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`int` and `len` of tensors while PyTorch captures a program, such as in `int(index.max()) + 1`.
 
 Python's functions return nothing but integers: the capture stops if a value is not known, and a dynamic size becomes

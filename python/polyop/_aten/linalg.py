@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Factorizations of matrices and what PyTorch computes by them: LU, Cholesky, QR, eigenvalues, singular values."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Linear equations and matrix functions, by polyop's nodes for inverses and for equations."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions of other packages that stop an export while PyTorch captures a program. During the capture they are
 replaced by those below. Results are the same.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recurrent layers whose number of steps is not constant, and torch.nn.utils.rnn.PackedSequence.
 
 ONNX's recurrent nodes take padded sequences and their lengths. While PyTorch captures a program, a packed sequence has

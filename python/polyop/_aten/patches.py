@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions of PyTorch and other packages that exports replace.
 
 A replacement by `replaced` applies to the thread, or the task, that is in its `with` block; others call the function as

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adaptive and fractional pooling, and unpooling."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Products and rounding of quantized numbers."""
 
 from __future__ import annotations

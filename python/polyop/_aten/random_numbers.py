@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random numbers of distributions that ONNX lacks.
 
 ONNX's RandomUniform draws a seed whenever the file runs: polyop's random_distribution is a function of it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ranges, windows, combinations and parts of a length that is not constant, which PyTorch computes for constants alone.
 
 The functions replace PyTorch's while a program is captured (capturing.py).

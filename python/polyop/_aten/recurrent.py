@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recurrent layers with dynamic sizes: ONNX's nodes have the hidden size as an attribute, so that it must be fixed."""
 
 from __future__ import annotations

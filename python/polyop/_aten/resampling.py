@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sampling and resizing of images and volumes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators that copy, pad, resize, or select elements, and random numbers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Special functions, by polyop's node or by standard operators, which are also the functions of polyop's nodes.
 
 Most are computed in double precision and rounded to the type.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Chebyshev coefficients. Written by tools/special_coefficients.py."""
 
 ERFCX = (

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Order statistics, searches in sorted values, histograms, and distances."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of translations: for each of PyTorch's operators that the exporter writes wrongly or not at all, how polyop
 writes it.
 

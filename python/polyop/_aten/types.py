@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """float64 where ONNX Runtime has no kernel for it: computed in float32.
 
 Imported last: a call that another module of this folder translates is left to it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command line.
 
 main        `python -m polyop`, which `polyop` calls for the commands in Python

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Command lines: argparse with the program's error messages, and options that several commands have."""
 
 from __future__ import annotations

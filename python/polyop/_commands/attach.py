@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`polyop attach`: polyop.attaching is the implementation."""
 
 from __future__ import annotations

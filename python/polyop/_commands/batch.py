@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`polyop batch`: polyop.batch is the implementation."""
 
 from __future__ import annotations

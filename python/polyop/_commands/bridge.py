@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models that the program `polyop` runs in Python.
 
 `python -m polyop._commands.MODULE REQUEST REPLY`, where REQUEST and REPLY are files of JSON (cli/python.h). The reply

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`polyop convert`: builds a TensorRT engine (polyop.tensorrt), or writes a model for OpenVINO."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`polyop doctor`: what works here of the packages that polyop replaces, and of the runtimes that it runs in."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Draws and lists detections for the program.
 
 The request has "arrays", an .npz file of the photo's pixels as "photo" and of the model's outputs; "noted", the text of

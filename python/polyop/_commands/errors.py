@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exit codes, and the text of errors: as those of the program, which `polyop --help` lists."""
 
 from __future__ import annotations

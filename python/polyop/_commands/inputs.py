@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inputs of a model from the options -i and --set."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ctrl-C: a command ends with one line, exit code 130 and no temporary files."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks of the model, the output and the runtime of a command, before its work."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers from the command line, as the program reads them (cli/base/number.h)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Decodes an image for the program, which decodes the frequent kinds itself.
 
 The request has "file", its "name" for messages, "memory", the limit of Memory, and "pixels", the .npy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs a TensorRT engine, for `polyop run` and `polyop verify`.
 
 The request has "engine", and the .npz files "inputs" and "outputs". bridge.py documents the protocol.

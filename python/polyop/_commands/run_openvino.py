@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs and times models in OpenVINO, for `polyop run`, `verify` and `bench`.
 
 The request has "model" (.onnx or .xml), "libraries", "threads" (0: all cores) and "task":

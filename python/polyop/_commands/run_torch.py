@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs a saved PyTorch program, for `polyop verify --reference torch=FILE`.
 
 The request has "program", a file of torch.export.save or torch.jit.save, the .npz files "inputs" and "outputs", and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Text for terminals: tables and colours, as the program has them (cli/base/text.h)."""
 
 from __future__ import annotations

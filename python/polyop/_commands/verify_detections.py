@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compares the detections of two files for the program's `verify --task detection`.
 
 The request has "model"; "reference", onnx, openvino or truth, and its "file"; "inputs", the texts of -i; "draw", a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Atomic writes: a file gets its name when it is complete. Until then it has a name that identifies its writer."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The definitions of operators, read from the libraries for ONNX Runtime. Needs no other package."""
 
 from __future__ import annotations

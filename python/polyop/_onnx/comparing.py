@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compares two results of the same computation, element by element, each relative to its own scale."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads, hashes and copies ONNX files with external data."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bodies of model-local functions: formulas as nodes of ONNX's own operators.
 
 ONNX identifies a function by its name, so one body serves all nodes of that name in a file. Attributes that differ

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The nodes of one name in a file: their common interface, and the attributes in which they differ."""
 
 from __future__ import annotations

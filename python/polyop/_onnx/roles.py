@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Synthetic values for the inputs of a model whose meaning an operator states: boxes, RoIs, image indices, points.
 
 core/input_role.h has the roles. The program (cli/base/synthetic_input.cc) draws from the same ranges.

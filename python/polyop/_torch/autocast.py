@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operators under `torch.autocast`: floating-point inputs become float32, as in torchvision and MMCV.
 
 Boxes, coordinates and features may then have different types. The results are float32.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records what an export by torch.onnx.export(…, dynamo=True) translates, and what it cannot write."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gradients of the differentiable operators.
 
 Each operator has a formula in torch's own operators, which can be differentiated: it computes the same as the forward

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Registers polyop's operators with PyTorch's ONNX exporters when torch.onnx is first imported.
 
 The exporters take a second to import, and most programs export nothing.

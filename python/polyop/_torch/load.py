@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Registers polyop's operators and those of packages with PyTorch, with their gradients, and tells the ONNX exporters.
 
 The import of this module does that, once per process.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The domain of exported nodes: it chooses among the node names of an operator."""
 
 from __future__ import annotations

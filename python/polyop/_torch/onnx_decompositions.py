@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What torch.onnx.export(…, dynamo=True) does in a `with polyop.translations():` block.
 
 The exporter captures a program and decomposes it into operators that have an ONNX form. In the block, polyop adds its

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Translations of PyTorch's own operators that are ONNX nodes: what decompositions cannot say, as of numbers.
 
 onnx_decompositions.py passes them to the exporter.

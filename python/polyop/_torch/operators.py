@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loads the libraries of torch.ops.polyop.* and of packages, and registers fake kernels, which compute shapes."""
 
 from __future__ import annotations

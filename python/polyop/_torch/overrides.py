@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Overrides of PyTorch's and torchvision's operators by polyop's kernels, and the calls that they handle.
 
 An override gets the arguments of the operator that it replaces, below autograd. It returns the result, with the same

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Computes output shapes from sizes that may be symbols. The library returns expressions and checks, evaluated here.
 
 adapters/tree_domain.h defines the expressions.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The differentiable operators under the transforms of torch.func: grad, vjp, jacrev, hessian, jvp, jacfwd and vmap.
 
 PyTorch has no rules for the operators of a library, and its own rule of an operator's autograd formula does not accept

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop.translations: the translations of PyTorch's own operators, and where they apply."""
 
 from __future__ import annotations

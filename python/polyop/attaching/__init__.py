@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Attaches the steps before and after a detector to its file: from a photo's pixels to boxes in these pixels.
 
 docs/attach.md has the details.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How far the detections of two models agree: matched by class and IoU, and as a mean average precision."""
 
 from __future__ import annotations

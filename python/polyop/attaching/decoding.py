@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Decodes the outputs of heads: boxes in the pixels of the model's input, and class scores."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Detections of a file with an attached head, and drawings of them on the photo."""
 
 from __future__ import annotations

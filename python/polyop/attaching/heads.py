@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which head of a detector the outputs of a model are: by their shapes, their names and the model's metadata."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names of classes: COCO's, or those of a file."""
 
 from __future__ import annotations

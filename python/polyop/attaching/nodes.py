@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes nodes of ONNX."""
 
 from __future__ import annotations

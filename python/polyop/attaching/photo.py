@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The nodes in front of a model, from a photo to its input, and those that return coordinates to the photo."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The mean average precision of detections at one IoU, as COCO defines it (101 recalls)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The outputs of a file with an attached head: coordinates, key points and masks of detections."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The nodes behind decoded boxes: suppression, and the outputs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The true objects of photos, from annotations in COCO's form."""
 
 from __future__ import annotations

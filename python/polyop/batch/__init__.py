@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs a model on many files: on all cores of this machine, or on a Ray cluster.
 
 from polyop import batch

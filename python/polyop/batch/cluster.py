@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A batch on Ray: each worker runs files as a single machine does, and writes results to shared storage.
 
 Only file names and reports pass through Ray. When a worker or its machine fails, Ray reruns its files; the worker skips

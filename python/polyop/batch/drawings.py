@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Drawings, a contact sheet and a table of the detections that a batch wrote."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors that end a batch, and errors of one sample."""
 
 from __future__ import annotations

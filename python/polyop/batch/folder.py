@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The folder of results, and the record of the job that it belongs to."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Images, and conversions between pixels and tensors.
 
 `read` is the reader of all commands. The program (cli/base/image.h) decodes the most frequent kinds itself, with equal

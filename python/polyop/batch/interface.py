@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A model's session, inputs and outputs."""
 
 from __future__ import annotations

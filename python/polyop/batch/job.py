@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The work of a batch, and where it runs."""
 
 from __future__ import annotations

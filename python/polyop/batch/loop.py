@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The loop of one machine: decodes files, runs the model and writes results at the same time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The memory that the contents of files may take: a small file may claim contents of any size."""
 
 from __future__ import annotations

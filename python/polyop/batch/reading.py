@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads samples from files and from shards of many."""
 
 from __future__ import annotations

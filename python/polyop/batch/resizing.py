@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bilinear resizing in integers, equal to the program's (cli/base/resize.h) bit for bit."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs samples together where that gives what each gives alone."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The input files of a batch and the paths of their results."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads rows of samples from Parquet files, and writes rows of results."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Frames of videos, by OpenCV."""
 
 from __future__ import annotations

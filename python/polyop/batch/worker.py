@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A worker runs tasks, on this machine or on each machine of a cluster."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes results: single files, and shards, whose results arrive in any order."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Replacements for packages that are no longer maintained or whose compiled part does not install, with their names
 and arguments.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python -m polyop.compat SCRIPT ARGUMENTS…` runs a script with polyop in place of packages that do not load.
 
 `-m MODULE ARGUMENTS…` runs a module. Without arguments it prints which modules polyop would replace, and why they do

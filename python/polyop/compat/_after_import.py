@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes modules of other packages right after they are imported, before anything imports a name from them."""
 
 from __future__ import annotations

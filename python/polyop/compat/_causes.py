@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Why the compiled part of a package does not load: the versions of PyTorch, CUDA, Python and glibc, in words."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """COCOeval's functions of `detectron2._C`, in NumPy: matches of all thresholds and area ranges at once."""
 
 from __future__ import annotations

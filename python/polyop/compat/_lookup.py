@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Windows of values at fractional positions: the reading of correlation volumes in RAFT."""
 
 from __future__ import annotations

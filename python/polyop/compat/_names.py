@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names under which other code finds polyop's modules: metadata of distributions, and modules of any package."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nearest neighbours of batches of clouds, for packages with different layouts."""
 
 from __future__ import annotations

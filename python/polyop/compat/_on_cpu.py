@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lets Python code that allocates by `torch.cuda.FloatTensor` and `.cuda()` run on the CPU: that of OpenPCDet,
 PointRCNN and Point Transformer."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The packages that polyop replaces, and how Python finds the replacement."""
 
 from __future__ import annotations

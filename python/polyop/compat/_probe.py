@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python -m polyop.compat._probe NAME…` imports what polyop replaces, and polyop's own libraries in their runtimes.
 
 It prints a JSON object a line: {"begin": NAME} before an import, and the result after it. An extension that was built

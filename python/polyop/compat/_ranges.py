@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ranges of numbers, one after the other."""
 
 from __future__ import annotations

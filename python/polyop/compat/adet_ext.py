@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`adet._C`, the compiled part of AdelaiDet: BezierAlign, deformable RoIAlign and NMS by labels, also on the CPU."""
 
 from __future__ import annotations

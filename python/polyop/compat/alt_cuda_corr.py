@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`alt_cuda_corr`, the compiled part of RAFT: correlations with the pixels around the current flow, without the volume
 of all pairs."""
 

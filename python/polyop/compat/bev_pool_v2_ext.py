@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`bev_pool_v2_ext`, the compiled part of BEVDet, FlashOcc and others, in whichever package they keep it, also on the
 CPU: functions write into outputs that the caller allocates."""
 

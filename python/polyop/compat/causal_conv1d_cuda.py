@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The compiled part of causal_conv1d: of version 1.6, whose functions write to given tensors, and of those before it,
 whose functions return them."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`chamfer`, the compiled part of GRNet, PoinTr and others, also on the CPU."""
 
 from __future__ import annotations

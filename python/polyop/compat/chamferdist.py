@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The package chamferdist, with its names and arguments, also on the CPU. Points have any number of coordinates."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`corr_sampler`, the compiled part of RAFT-Stereo: reads a correlation volume around the current disparities."""
 
 from __future__ import annotations

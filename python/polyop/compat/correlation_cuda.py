@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`correlation_cuda`, the compiled part of FlowNet2's correlation_package: writes into tensors that it resizes."""
 
 from __future__ import annotations

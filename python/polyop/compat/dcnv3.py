@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`DCNv3`, the compiled part of InternImage, also on the CPU. f64 is computed by PyTorch's operators."""
 
 from __future__ import annotations

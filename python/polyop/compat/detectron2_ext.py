@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`detectron2._C` and torch.ops.detectron2: rotated boxes, deformable convolution, and COCOeval's functions.
 
 Angles are in degrees, counter-clockwise.

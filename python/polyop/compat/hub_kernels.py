@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes deformable attention as a kernel of Hugging Face's package `kernels`, which loads it from the folder.
 
     python -m polyop.compat.hub_kernels FOLDER

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The package knn_cuda, with its names and arguments, also on the CPU."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """MMCV's operators: its compiled module, or the functions and layers of MMCV 1.x's `mmcv.ops`.
 
 import polyop.compat.mmcv   # now `import mmcv.ops` works with the wheel mmcv-lite: polyop is `mmcv._ext`

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Detectors of mmdet 3 as ONNX files, without MMDeploy.
 
     from polyop.compat.mmdet import Detector, export

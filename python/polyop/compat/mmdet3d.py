@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pillar and voxel detectors of mmdet3d 1.4 as ONNX files, without MMDeploy.
 
 from polyop.compat.mmdet3d import PillarNetwork, export

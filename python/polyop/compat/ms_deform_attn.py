@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The compiled part of packages with multi-scale deformable attention: `MultiScaleDeformableAttention` (Deformable
 DETR, DINO, Mask2Former, OneFormer, Co-DETR, …) and `groundingdino._C`."""
 

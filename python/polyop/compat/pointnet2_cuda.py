@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`pointnet2_cuda`, the compiled part of Pointnet2.PyTorch and PointRCNN: the functions of OpenPCDet's."""
 
 from __future__ import annotations

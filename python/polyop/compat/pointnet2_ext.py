@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`pointnet2_ops._ext`, the compiled part of pointnet2_ops."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The package pointops of Pointcept, with its names and arguments, also on the CPU.
 
 Clouds are concatenated: `offset` has the end of each cloud of xyz [n, 3], and `new_offset` those of the queries.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`pointops_cuda`, the compiled part of Point Transformer's pointops, also on the CPU: functions write into outputs
 that the caller allocates. The arguments that repeat extents of tensors have no effect."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The compiled part of mamba_ssm's selective scan, also on the CPU."""
 
 from __future__ import annotations

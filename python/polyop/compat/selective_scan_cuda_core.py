@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`selective_scan_cuda_core`, `_oflex` and `_nrow`: the compiled part of VMamba's selective scan, also on the CPU."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The package spatial_correlation_sampler: the cost volume of FlowNetC, PWC-Net and others."""
 
 from __future__ import annotations

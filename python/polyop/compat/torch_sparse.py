@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The functions of torch_sparse on indices [2, E] and values, with its names and arguments. Indices of results are
 sorted by row, then by column.
 

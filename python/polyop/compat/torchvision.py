@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The compiled part of torchvision, `torchvision::nms` and others, for torchvision 0.25 and newer without its own.
 
 torchvision's Python code registers gradients, fake kernels and autocast; this module defines the operators and their

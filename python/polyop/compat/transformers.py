@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Replaces the deformable attention of Hugging Face transformers' detectors, and the scans and causal convolutions of
 its state space models, by polyop's, for example before an export.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`polyop optimize`: replaces nodes of standard operators by polyop's nodes where these are faster.
 
 Patterns find matches (patterns/) in a scope, which knows the model's tensors (scope.py). Every match is compared with

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Verifies every replacement: compares a match with the nodes that it replaces, on the model's own values and on
 others."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The minimum sizes for which a replacement is faster: below, the call of a custom node or a copy of the input costs
 more than the kernel gains.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads models of any size, and writes them atomically."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions for patterns that walk through a graph."""
 
 from __future__ import annotations

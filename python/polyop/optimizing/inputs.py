@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Generates values for the inputs of a model that the user does not set.
 
 Patterns and checks infer facts from runs of the model, so dynamic dimensions of different names get different sizes:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Matches of patterns, and the nodes that replace them."""
 
 from __future__ import annotations

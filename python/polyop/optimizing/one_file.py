@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes a model with external tensors as one file, tensor by tensor, so that neither all tensors nor the file are in
 memory at once."""
 

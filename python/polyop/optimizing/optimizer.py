@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Applies the patterns to a model, checks every replacement and the whole model."""
 
 from __future__ import annotations

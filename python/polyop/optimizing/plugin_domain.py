@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Moves plugin nodes into the domain that ONNX Runtime's provider for TensorRT expects them in."""
 
 from __future__ import annotations

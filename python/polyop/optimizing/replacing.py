@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Replaces matches by polyop's nodes."""
 
 from __future__ import annotations

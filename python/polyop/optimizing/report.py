@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The report of an optimization: the matches and what happened to them."""
 
 from __future__ import annotations

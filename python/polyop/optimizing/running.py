@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs models and parts of them in ONNX Runtime."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A graph of a model, with the values that its tensors had when the model ran."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The runtime that an optimized file is for."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TensorRT and TensorRT-RTX: builds engines from ONNX models and runs them, under the names that MMCV uses.
 
     engine = onnx2trt("model.onnx", {"input": [[1, 3, 224, 224], [1, 3, 512, 512], [4, 3, 1024, 1024]]}, fp16_mode=True)

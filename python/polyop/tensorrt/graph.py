@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rewrites models for TensorRT's parser."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Converts models to half precision with ONNX Runtime's converter, and repairs what it does not support."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quantizes a model for engines that compute convolutions and matrix products in int8."""
 
 from __future__ import annotations

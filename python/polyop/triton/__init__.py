@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes model repositories for Triton Inference Server, for models with polyop's operators.
 
 from polyop import triton

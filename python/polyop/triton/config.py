@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Triton's config.pbtxt: the description of a model in protobuf's text format."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads the file that `polyop convert` writes next to an engine."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A model with polyop's operators in Triton's Python backend: the server runs this file as the model's model.py.
 
 Requires numpy, onnxruntime and polyop[batch] in the backend's Python.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs a model on synthetic inputs to find whether it can batch requests, and the ranks of its outputs."""
 
 from __future__ import annotations

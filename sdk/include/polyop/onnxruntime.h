@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // polyop's operators for C and C++ programs that link ONNX Runtime: link polyop::onnxruntime, and call
 // RegisterCustomOps(options, OrtGetApiBase()) before creating a session with these options.
 #pragma once

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The package causal_conv1d, with its names and arguments, on polyop's operator, also on the CPU.
 
 `polyop.compat.install("causal_conv1d")` makes `import causal_conv1d` find it.

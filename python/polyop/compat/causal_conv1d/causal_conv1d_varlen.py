@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The states of sequences that follow each other in one tensor."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The functions of causal_conv1d that call its compiled part."""
 
 from __future__ import annotations

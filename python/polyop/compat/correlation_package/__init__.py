@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The package `correlation_package` of FlowNet2, PWC-Net and others: `correlation.Correlation`."""
 
 from __future__ import annotations

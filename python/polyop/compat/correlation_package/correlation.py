@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`correlation_package.correlation`: FlowNet's cost volume, with FlowNet2's arguments."""
 
 from __future__ import annotations

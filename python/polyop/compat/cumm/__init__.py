@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The package cumm: its arrays, which spconv's voxel generators take."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The part of `cumm.tensorview` that code with Point2VoxelCPU3d uses: arrays of NumPy in both directions."""
 
 from __future__ import annotations

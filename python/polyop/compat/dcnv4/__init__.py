@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The package DCNv4, with its names and arguments, also on the CPU.
 
 `polyop.compat.install("DCNv4")` makes `import DCNv4` find it.

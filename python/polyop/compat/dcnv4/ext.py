@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`DCNv4.ext`, the compiled part. Arguments that divide the work of a GPU have no effect."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The functions of DCNv4 under the names of its autograd functions. An export has polyop's nodes."""
 
 from __future__ import annotations

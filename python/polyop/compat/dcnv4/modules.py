@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The layers of DCNv4, whose parameters have the names of its checkpoints."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The package mamba_ssm: the functions that Mamba's layers call and the layers, with their names and arguments, also on
 the CPU.
 

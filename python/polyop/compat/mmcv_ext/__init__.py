@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop as `mmcv._ext`, the compiled module that MMCV 2's `mmcv/ops/*.py` imports and the wheel `mmcv-lite` lacks.
 
 `install()` installs it; `import polyop.compat.mmcv` calls that. MMCV's Python code is unchanged, except for a few

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python -m polyop.compat.mmcv_ext` prints what provides each function; with --markdown for the documentation."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Symbolic functions of MMCV's autograd functions, where MMCV exports another operator than it computes, or none."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Patches MMCV's Python code with polyop's kernels where it requires a CUDA device, has slow plain torch for CPUs, or
 needs several steps; and with polyop's nodes where it exports another operator than it computes, or none (`_exported`).
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bilinear samples as in MMCV's kernels: the border's value up to one pixel outside, 0 beyond."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A table of what provides each function of `mmcv._ext`."""
 
 from __future__ import annotations

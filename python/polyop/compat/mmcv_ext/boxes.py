@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Overlaps of boxes and suppression."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators on feature maps, without pooling of boxes."""
 
 from __future__ import annotations

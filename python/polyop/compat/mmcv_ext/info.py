@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The functions behind `mmcv.ops.get_compiler_version` and `get_compiling_cuda_version`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pooling of axis-aligned boxes."""
 
 from __future__ import annotations

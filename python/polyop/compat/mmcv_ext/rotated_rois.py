@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pooling of rotated boxes, and between curves."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sparse convolution as in spconv 1: pairs of rows for each position of a filter, and their products.
 
 Pairs are [positions, 2, N], sorted by output for each position. polyop's operators use [2, positions, N]: results are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """StyleGAN's filters and activations."""
 
 from __future__ import annotations

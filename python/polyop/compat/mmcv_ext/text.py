@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Text detection: expands the kernels of text lines over pixels."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Voxels of point clouds."""
 
 from __future__ import annotations

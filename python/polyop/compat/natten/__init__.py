@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The package natten: neighborhood attention, with its names and arguments, also on the CPU.
 
 `polyop.compat.install("natten")` makes `import natten` find it.

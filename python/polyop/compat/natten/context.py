@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Switches of natten's kernels, which have no effect here, and what natten can do."""
 
 from __future__ import annotations

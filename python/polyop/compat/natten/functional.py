@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Neighborhood attention by polyop's operator, and its two halves, with the weights between them, in PyTorch.
 
 The halves also serve what the operator lacks: strides, biases, additional keys and values, and the logarithm of the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Neighborhood attention as layers, with the arguments of natten 0.14 to 0.21."""
 
 from __future__ import annotations

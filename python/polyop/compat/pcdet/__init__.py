@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The compiled parts of OpenPCDet, `pcdet.ops.*`, argument for argument: functions write into outputs that the caller
 allocates. A box is (x, y, z, dx, dy, dz, heading) with its centre at (x, y, z).
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """OpenPCDet's boxes as polyop's operators take them."""
 
 from __future__ import annotations

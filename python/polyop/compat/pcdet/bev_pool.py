@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`pcdet.ops.bev_pool.bev_pool_ext`: sums of the features of consecutive points in a cell of the bird's-eye view."""
 
 from __future__ import annotations

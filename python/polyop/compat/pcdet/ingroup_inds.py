@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`pcdet.ops.ingroup_inds.ingroup_inds_cuda`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`pcdet.ops.iou3d_nms.iou3d_nms_cuda`: overlaps of rotated boxes in bird's-eye view, and suppression.
 
 Functions run on the device of their tensors, whatever their names say.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`pcdet.ops.pointnet2.pointnet2_batch.pointnet2_batch_cuda`: clouds of equal size. The arguments that repeat extents
 of tensors have no effect."""
 

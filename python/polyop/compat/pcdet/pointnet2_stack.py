@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`pcdet.ops.pointnet2.pointnet2_stack.pointnet2_stack_cuda`: concatenated clouds of different sizes, and local vectors
 (PV-RCNN++). The arguments that repeat extents of tensors have no effect."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`pcdet.ops.roipoint_pool3d.roipoint_pool3d_cuda`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The package pyg_lib, with its names and arguments, on polyop's searches and PyTorch's operators.
 
 `polyop.compat.install("pyg_lib")` makes `import pyg_lib` find it, and registers torch.ops.pyg. PyTorch Geometric 2.8

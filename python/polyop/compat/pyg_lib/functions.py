@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the functions of pyg_lib.ops and torch.ops.pyg compute."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """torch.ops.pyg, whose functions PyTorch Geometric calls directly. Gradients are those of PyTorch's operators."""
 
 from __future__ import annotations

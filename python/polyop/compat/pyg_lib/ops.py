@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The functions of pyg_lib.ops. PyTorch Geometric compiles some of them with TorchScript."""
 
 import torch

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions of pyg_lib.sampler: samples of neighbours, subgraphs and walks, on the CPU."""
 
 from __future__ import annotations

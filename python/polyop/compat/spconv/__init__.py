@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The package spconv 2.3: sparse convolutions by polyop.sparse, on every device that polyop has kernels for."""
 
 from __future__ import annotations

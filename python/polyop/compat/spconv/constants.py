@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`spconv.constants`: settings that other code reads or changes. SAVED_WEIGHT_LAYOUT has an effect."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`spconv.core`: names of algorithms, which select no other code here."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The package torch_cluster, with its names and arguments, on polyop's searches and PyTorch's operators.
 
 `polyop.compat.install("torch_cluster")` makes `import torch_cluster` find it.

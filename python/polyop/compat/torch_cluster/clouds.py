@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Clouds of points that follow one another in a tensor. TorchScript compiles the callers of these functions."""
 
 import torch

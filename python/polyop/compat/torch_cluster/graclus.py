@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pairs of neighbouring vertices. TorchScript compiles this function."""
 
 import torch

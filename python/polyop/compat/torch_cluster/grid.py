@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Clusters of a regular grid. TorchScript compiles this function."""
 
 import torch

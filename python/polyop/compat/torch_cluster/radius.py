@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The points within a distance. TorchScript compiles these functions."""
 
 import torch

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The names that torch_cluster's own tests import."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The package torch_scatter, with its names and arguments, on PyTorch's operators and polyop's segment_csr.
 
 `polyop.compat.install("torch_scatter")` makes `import torch_scatter` find it.

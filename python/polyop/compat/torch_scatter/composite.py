@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions of several reductions. TorchScript compiles these functions."""
 
 import torch

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reductions of neighbouring elements with the same index. TorchScript compiles these functions."""
 
 from torch import Tensor

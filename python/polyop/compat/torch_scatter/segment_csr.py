@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reductions of the ranges between pointers. TorchScript compiles these functions."""
 
 import torch

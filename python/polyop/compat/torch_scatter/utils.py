@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shapes of indices. TorchScript compiles these functions, so that their annotations are not postponed."""
 
 import torch

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The patterns: each file of this folder is one, and is discovered automatically.
 
 A pattern is a module with

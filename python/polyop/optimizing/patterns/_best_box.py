@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recognizes a loop that repeatedly picks the best remaining box (best_box_nms.py): its candidates, its end and its
 outputs."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The states that a Loop or a Scan passes from step to step, and the results of each step."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shared by the patterns of suppression in loops: the boxes, the rule of suppression, polyop's nodes, and test
 boxes."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Greedy non-maximum suppression that repeatedly picks the best remaining box, in a Loop or a Scan:
 
     while (left > min_score).any():   or a number of times, or both

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bicubic resizing: ONNX's Resize of images with mode cubic, by scales or to sizes, which may be computed at run time.
 
 polyop's nodes take either scales, with one rule (pixel centres at k + 0.5, a = -0.75, repeated border), or sizes, with

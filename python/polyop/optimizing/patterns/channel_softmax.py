@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Softmax and its logarithm along a dimension that at least two others follow, such as the channels of a segmentation
 or the bins of YOLO's distances.
 

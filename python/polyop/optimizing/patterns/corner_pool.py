@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Corner pooling (Law and Deng, 2018): the running maximum of images along rows or columns, forward or backward, in the
 forms that exporters write:
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CumSum along the last dimension, which ONNX Runtime computes an element at a time on one thread. Along others it adds
 slices.
 """

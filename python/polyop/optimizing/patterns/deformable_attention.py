@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Multi-scale deformable attention (Zhu et al., 2021) as transformers, MMCV and the DETR repositories write it in
 torch:
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Suppression that NVIDIA's EfficientNMS plugin computes: nodes of other plugins become EfficientNMS_TRT.
 
 MMDeploy's TRTBatchedNMS keeps boxes whose scores and IoUs exceed thresholds that NVIDIA's plugin includes: the next

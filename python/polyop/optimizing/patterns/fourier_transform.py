@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ONNX's DFT of one axis: ONNX Runtime's kernel is slow, and inexact for lengths that are no power of two.
 
 polyop's node transforms the last dimension before the parts; other axes are moved there.

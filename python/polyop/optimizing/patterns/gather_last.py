@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gather along the last dimension, for which ONNX Runtime copies single elements with a call for each: GatherElements,
 with the indices repeated for all rows, is 2 to 8 times as fast.
 """

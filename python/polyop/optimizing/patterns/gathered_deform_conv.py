@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deformable convolution as deform_conv2d_onnx_exporter writes torchvision's operator, in BiRefNet among others:
 
     p = positions of the filter's points + offset

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Greedy non-maximum suppression in a loop over the sorted boxes, as exporters write torch code without an operator.
 
 Either with a list of candidate indices that shrinks with every kept box:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bilinear grid sampling in standard operators, as in MMCV's bilinear_grid_sample:
 
 x, y = the grid's coordinates in pixels, x0 = floor(x), y0 = floor(y)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Instance normalization (Ulyanov et al., 2016) in standard operators:
 
     centred = x - mean(x, over all dimensions after the channels)

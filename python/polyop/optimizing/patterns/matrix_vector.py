@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The product of a matrix and a vector, which ONNX Runtime computes row by row: a product with a matrix of one column
 is 5 to 30 times as fast.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """RoIAlign over a feature pyramid as torchvision's MultiScaleRoIAlign writes it (Lin et al., 2017):
 
     levels = clip(floor(canonical_level + log2(sqrt(area of the boxes) / canonical_scale) + 1e-6), first, last) - first

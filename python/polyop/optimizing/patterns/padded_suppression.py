@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The end of a YOLO file that Ultralytics exports with `nms=True`, for NVIDIA's EfficientNMS plugin:
 
 score, class = scores.max(-1)                        scores: [1, B, C]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Masks that are pasted into images one by one, as in the Loop of torchvision's Mask R-CNN:
 
     for mask, (x1, y1, x2, y2) in zip(masks, boxes):

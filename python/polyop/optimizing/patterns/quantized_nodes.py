@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes between DequantizeLinear and QuantizeLinear, as quantizers write them around nodes without 8-bit kernels:
 
     y = QuantizeLinear(node(DequantizeLinear(x), …))

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes of ONNX's own operators that TensorRT's parser refuses. They stay in the file; the report names them.
 
 The list is that of TensorRT-RTX 1.7 and of the operators that TensorRT 10's parser documents.

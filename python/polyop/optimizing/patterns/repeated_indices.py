@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """torch.repeat_interleave by a tensor, as polyop's translation writes it: marks at the end of each index, and their
 running sum, which is the index. One node writes the indices.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions for which ONNX Runtime calls a function for each element: Softplus and Mish of float32, and the remainder
 of float32 and float64, Mod with `fmod = 1`. Also the logarithm of x / (1 - x), as in `torch.logit`. Tan and others, for
 which polyop has nodes of the same names, are in standard_nodes.py.

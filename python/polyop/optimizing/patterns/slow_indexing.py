@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators of indices and integers that ONNX Runtime computes one element at a time on one thread: ScatterElements
 with a reduction, NonZero, Unique of integers, and TopK of all elements of a row, which polyop sorts by their digits.
 """

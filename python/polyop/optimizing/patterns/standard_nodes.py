@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes of ONNX's own operators for which polyop has nodes with the same inputs, attributes and results.
 
 polyop's definitions state the standard operator and its opset for each node.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mamba 2's layer (Dao, Gu, Transformers are SSMs, 2024)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mamba's layer (Gu, Dao, Mamba: Linear-Time Sequence Modeling with Selective State Spaces, 2023)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a layer keeps between the tokens of a generated text."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The selective scan, and the inner part of Mamba's layer."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`spconv.pytorch`: tensors of voxels, and layers on them."""
 
 from __future__ import annotations

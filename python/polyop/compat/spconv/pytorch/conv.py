@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`spconv.pytorch.conv`: convolutions. Weights have the shape [out_channels, *kernel_size, in_channels]."""
 
 from __future__ import annotations

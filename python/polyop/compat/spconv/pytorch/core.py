@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`spconv.pytorch.core`: tensors of voxels."""
 
 from __future__ import annotations

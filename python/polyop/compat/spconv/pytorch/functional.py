@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`spconv.pytorch.functional`: sums of tensors with different voxels."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`spconv.pytorch.modules`: the base class of layers, and sequences."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`spconv.pytorch.ops`: sizes of results. Its kernels are polyop's operators: get_indice_pairs, implicit_gemm."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`spconv.pytorch.tables`: sums and concatenations of tensors with the same voxels."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Normalization with a residual, as between the layers of Mamba's models."""
 
 from __future__ import annotations

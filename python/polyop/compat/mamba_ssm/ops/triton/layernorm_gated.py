@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Normalization with a gate, as in Mamba 2's layer."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions of Mamba 3, which need Triton. They exist so that mamba_ssm 2.3, which imports them, loads without it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One step of Mamba and Mamba 2, which updates the state."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The chunked scan of Mamba 2 (Dao, Gu, Transformers are SSMs, 2024): all states of a head decay alike, so that the
 steps of a chunk are matrix products."""
 
