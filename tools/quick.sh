@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # quick.sh [COMMIT]   builds and tests what the changes since COMMIT affect. Without COMMIT: the uncommitted changes, or
-# those since the branch left main if there are none. Skips slow Python tests, sanitizers and CUDA.
+# those since the branch left main if there are none. Skips slow Python tests and those of `make test-rest`, sanitizers
+# and CUDA.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 accept 1 -- "$@"
 tools/setup.sh
@@ -9,8 +10,8 @@ touched="$(python tools/touched.py "$@")"
 read -r -a tests <<<"$(sed -n 's/^cxx *//p' <<<"$touched")"
 read -r -a targets <<<"$(sed -n 's/^build *//p' <<<"$touched")"
 names="$(sed -n 's/^python *//p' <<<"$touched")"
-# pytest exits with 5 if no test is selected, because all affected tests are slow.
-run_pytest() { python -m pytest -q -n 2 -m "not slow" -k "$names" || [ $? -eq 5 ]; }
+# pytest exits with 5 if no test is selected, because all affected tests belong to `make test-rest`.
+run_pytest() { python -m pytest -q -n 2 -m "not slow and not rest" -k "$names" || [ $? -eq 5 ]; }
 step "Checking the direction of dependencies" tools/check_rooms.py
 if [ ${#tests[@]} -eq 0 ] && [ -z "$names" ]; then
   say "No test is affected by the changes."

@@ -22,23 +22,46 @@ from check_rooms import INCLUDE, ROOT, room
 
 SOURCES = (".cc", ".h", ".cu")
 
-# The Python tests of a folder: NAME of tests/*/test_NAME.py. An operator's tests have its name in theirs.
+# The Python tests of a file or folder: NAME of tests/*/test_NAME.py. The longest name of a file's folders counts. A
+# module of python/ has tests of its own instead if their names are, or end in, its name or that of a folder of it: those
+# of optimizing/patterns/grid_sample.py are test_optimize_grid_sample.py. An operator's tests have its name in theirs.
 PYTHON_TESTS = {
+    "adapters/c": ["c", "numpy"],
+    "adapters/executorch": ["executorch"],
+    "adapters/jax": ["jax"],
     "adapters/onnxruntime": ["onnxruntime_adapter", "exported_nodes", "verify", "packaging"],
-    "adapters/torch": ["torch", "gradients", "export", "modules"],
-    "adapters/tensorrt": ["tensorrt"],
     "adapters/openvino": ["openvino", "random_graphs"],
+    "adapters/tensorrt": ["tensorrt"],
+    "adapters/torch": ["torch", "gradients", "export", "modules"],
+    "adapters/tvm_ffi": ["tvm_ffi"],
     "cli": ["cli", "drawing_and_new", "verify", "main_line", "sdk"],
     "cmake": ["sdk"],
-    "sdk": ["sdk", "tutorial"],
-    "python": ["torch", "gradients", "export", "modules", "onnxruntime_adapter"],
-    "docs": ["docs", "guides", "tutorial"],
-    "site": ["docs"],
-    ".github": ["release"],
-    "examples": ["examples", "train_example"],
-    "tools": ["tools", "touched", "rooms"],
-    "models": ["srcnn", "srcnn_files"],
     "core": ["definition_errors", "add_operator", "onnxruntime_adapter", "torch", "exported_nodes"],
+    "docs": ["docs", "guides", "tutorial"],
+    "examples": ["examples", "train_example"],
+    ".github": ["release"],
+    "models": ["srcnn", "srcnn_files"],
+    "platform": ["c", "isolation"],
+    "python/polyop": ["signatures", "torch", "packaging"],
+    "python/polyop/_aten": ["translations"],
+    "python/polyop/_aten/patches.py": ["export_patches"],
+    "python/polyop/_aten/resampling.py": ["resizing"],
+    "python/polyop/_commands": ["python_commands"],
+    "python/polyop/_onnx": ["onnx_schemas", "functions", "optimize_files"],
+    "python/polyop/_torch": ["torch", "export_patches", "fake_kernels"],
+    "python/polyop/accelerating.py": ["accelerate", "accelerator"],
+    "python/polyop/attaching": ["attach"],
+    "python/polyop/batch": ["batch"],
+    "python/polyop/compat": ["install", "doctor"],
+    "python/polyop/exporting": ["export", "export_sizes"],
+    "python/polyop/optimizing": ["optimize", "optimize_files", "optimize_rows"],
+    "python/polyop/portable.py": ["portable_files", "portable_parts"],
+    "python/polyop/tensorrt": ["tensorrt", "optimize_for_tensorrt", "timing_cache"],
+    "requirements": ["tools"],
+    "sdk": ["sdk", "tutorial"],
+    "site": ["docs"],
+    "testing": ["definition_errors", "add_operator"],
+    "tools": ["tools", "touched", "rooms"],
 }
 
 
@@ -94,10 +117,22 @@ def cxx_tests(touched: set[str], files: list[str]) -> list[str]:
 
 def python_tests(changed: set[str], touched: set[str]) -> list[str]:
     """Returns parts of names, for pytest's -k: of test files and of operators."""
-    names = {f"test_{name}." for folder, files in PYTHON_TESTS.items() for name in files if in_any(folder, changed)}
+    names = {f"test_{name}." for file in changed for name in tests_of(file)}
     names |= {f"{Path(file).stem}." for file in changed if re.fullmatch(r"tests/\w+/test_\w+\.py", file)}
     operators = {file.split("/")[2] for file in touched if room(file) == "ops" and not is_shared(file)}
     return sorted(names) + ([*sorted(operators), "test_docs."] if operators else [])
+
+
+def tests_of(file: str) -> list[str]:
+    """Returns the tests of a file of PYTHON_TESTS' folders."""
+    parts = file.removesuffix(".py").split("/")
+    if parts[0] == "python":
+        for pattern in ("test_{}.py", "test_*_{}.py"):
+            for part in reversed(parts[2:]):
+                if files := sorted(ROOT.glob(f"tests/*/{pattern.format(part)}")):
+                    return [path.stem.removeprefix("test_") for path in files]
+    parents = [folder for folder in PYTHON_TESTS if file == folder or file.startswith(folder + "/")]
+    return PYTHON_TESTS[max(parents, key=len)] if parents else []
 
 
 def in_any(folder: str, files: set[str]) -> bool:

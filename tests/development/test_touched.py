@@ -62,3 +62,38 @@ def test_documentation_selects_no_cxx_test(said) -> None:
     assert lines["cxx"] == ""
     assert "test_docs." in lines["python"].split(" or ")
     assert said("LICENSE") == {"cxx": "", "build": "", "python": ""}
+
+
+@pytest.mark.parametrize(
+    ("file", "tests"),
+    [
+        ("python/polyop/optimizing/patterns/grid_sample.py", ["optimize_grid_sample"]),
+        ("python/polyop/compat/natten/layers.py", ["natten"]),
+        ("python/polyop/_aten/fft.py", ["translations"]),
+        ("python/polyop/batch/runner.py", ["batch"]),
+        ("python/polyop/_libraries.py", ["signatures", "torch", "packaging"]),
+        ("adapters/c/call.cc", ["c", "numpy"]),
+        ("requirements/test.txt", ["tools"]),
+        ("LICENSE", []),
+    ],
+)
+def test_a_room_selects_its_own_tests(said, file: str, tests: list[str]) -> None:
+    import touched
+
+    assert touched.tests_of(file) == tests
+
+
+def test_every_test_of_the_table_exists(said) -> None:
+    import touched
+
+    names = {name for tests in touched.PYTHON_TESTS.values() for name in tests}
+    assert not {name for name in names if not list(ROOT.glob(f"tests/*/test_{name}.py"))}
+    folders = {file for file in touched.PYTHON_TESTS if not (ROOT / file).exists()}
+    assert not folders
+
+
+def test_every_python_module_selects_a_test(said) -> None:
+    import touched
+
+    modules = [path.relative_to(ROOT).as_posix() for path in ROOT.glob("python/polyop/**/*.py")]
+    assert [module for module in modules if not touched.tests_of(module)] == []
