@@ -23,8 +23,9 @@ from check_rooms import INCLUDE, ROOT, room
 SOURCES = (".cc", ".h", ".cu")
 
 # The Python tests of a file or folder: NAME of tests/*/test_NAME.py. The longest name of a file's folders counts. A
-# module of python/ has tests of its own instead if their names are, or end in, its name or that of a folder of it: those
-# of optimizing/patterns/grid_sample.py are test_optimize_grid_sample.py. An operator's tests have its name in theirs.
+# module of python/ has tests of its own instead if their names are, or end in, its name or that of a folder of it:
+# those of optimizing/patterns/grid_sample.py are test_optimize_grid_sample.py. An operator's tests have its name in
+# theirs.
 PYTHON_TESTS = {
     "adapters/c": ["c", "numpy"],
     "adapters/executorch": ["executorch"],
