@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """polyop.export: writes a torch model as a valid ONNX file whose outputs agree with PyTorch's, also at other sizes than
 the example's."""
 
@@ -35,7 +36,7 @@ from polyop.exporting.dimensions import (
     standard_comparisons,
 )
 from polyop.exporting.inputs import other_inputs
-from polyop.exporting.report import Exported, ExportError, OutputReport
+from polyop.exporting.report import Exported, ExportError, OtherBranchError, OutputReport
 from polyop.exporting.state import State
 from polyop.exporting.writing import EXPORTERS, Request, Written, choice_after, write
 from polyop.portable import convert_file
@@ -92,6 +93,9 @@ def export(
             default, 1e-3 (float16: 1e-2), and 1e-6 of the output's largest magnitude. Integers must be equal.
         verbose: prints the report as a table.
 
+    A Python branch on a size has the example's path, or that of the first of the other sizes if only the latter's file
+    is right at all.
+
     Creates the folder of the file. Raises OSError if the file cannot be written, before anything is exported, and
     ExportError if no exporter can write the model, the file is not valid ONNX, ONNX Runtime cannot run it, or an
     output differs from PyTorch's by more than the tolerance, in shape or in type, at any of the sizes.
@@ -123,11 +127,13 @@ def export(
             expected = run(feeds)
             after = State(model)
 
-            try:
+            def attempt(tensors: Mapping[str, Tensor]) -> Exported:
+                """Writes and compares the program that PyTorch captures for these inputs."""
                 before.restore()
                 _run_smaller(run, feeds, dimensions)
                 before.restore_values()
-                copies = tuple(None if t is None else t.clone() for t in inputs)  # tracing may change them
+                given = iter(tensors.values())
+                copies = tuple(None if t is None else next(given).clone() for t in inputs)  # tracing may change them
                 request = Request(model, copies, names, output_names, dynamic, domain, opset_version)
                 written = write(request, file, exporter, may_fall_back=check)
                 if portable:
@@ -136,7 +142,10 @@ def export(
                     run, feeds, dimensions, Assumptions(written.record.guards, dimensions, _guard_names(request)),
                     _roles(file), Tolerance(rtol, atol), _HINT,
                 )  # fmt: skip
-                report = _compared(file, path, written, expected, comparer, portable, check, chosen)
+                return _compared(file, path, written, expected, comparer, portable, check, chosen)
+
+            try:
+                report = _with_right_branches(attempt, feeds)
             finally:
                 after.restore()
         if verbose:
@@ -147,6 +156,20 @@ def export(
                 console.print(comparisons, markup=False, highlight=False, soft_wrap=True)
         _publish(file, path)
     return report
+
+
+def _with_right_branches(attempt: Callable[[Mapping[str, Tensor]], Exported], feeds: Mapping[str, Tensor]) -> Exported:
+    """Attempts the program of the example and, if that has a branch which is wrong at other sizes, the program of
+    those: the branch that pads by the rest of a division pads by 0, too, where there is no rest."""
+    try:
+        return attempt(feeds)
+    except OtherBranchError as error:
+        try:
+            report = attempt(error.inputs)
+        except ExportError:
+            raise error from None
+        report.branches_of = error.sizes
+        return report
 
 
 def _compared(
@@ -161,6 +184,8 @@ def _compared(
             _compare_at_all(comparer, files, chosen)
             report.compared, report.refused = comparer.compared, comparer.refused
         return report
+    except OtherBranchError:
+        raise
     except ExportError as error:
         if written.refused:
             raise choice_after(written.refused, error) from error

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compares an exported file, in ONNX Runtime, with the PyTorch model."""
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from polyop._onnx.comparing import compare, with_rounding
 from polyop.exporting.dimensions import Assumptions, Comparison, Dimension, Sizes, fits
 from polyop.exporting.inputs import other_inputs
-from polyop.exporting.report import ExportError, OutputReport, described, listed
+from polyop.exporting.report import ExportError, OtherBranchError, OutputReport, described, listed
 from polyop.packages import register_all
 
 # By type, in proportion to the scale of an element.
@@ -240,7 +241,8 @@ class Comparer:
                     self.compared.append(self._changed(sizes))
                     return
                 if draw == _DRAWS - 1 or not self._depends_on_rounding(inputs, expected):
-                    raise ExportError(self._message(files[0].name, sizes, wrong))
+                    text = self._message(files[0].name, sizes, wrong)
+                    raise OtherBranchError(text, sizes, inputs) if self.assumptions.broken(sizes) else ExportError(text)
         if first_error:
             self.refused.append(first_error)
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The dynamic dimensions of a model's inputs, and the sizes at which its file is compared with PyTorch."""
 
 from __future__ import annotations

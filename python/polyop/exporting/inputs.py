@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inputs of other sizes and values for the comparison of a file with PyTorch, derived from the example's.
 
 They stay in the domain of the example's values, which only its author knows: rows are taken from the example, real

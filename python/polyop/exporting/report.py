@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What polyop.export returns and raises."""
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from pathlib import Path
 from rich import box
 from rich.markup import escape
 from rich.table import Table
+from torch import Tensor
 
 from polyop.errors import PolyopError
 
@@ -37,6 +39,14 @@ class ExportError(PolyopError, RuntimeError):
 
     def __init__(self, text: str) -> None:
         super().__init__("\n  ".join([text, *(line for line in options_of(text) if line not in text)]))
+
+
+class OtherBranchError(ExportError):
+    """The file differs at sizes for which the program has another branch than for those of its capture."""
+
+    def __init__(self, text: str, sizes: dict[str, int], inputs: dict[str, Tensor]) -> None:
+        super().__init__(text)
+        self.sizes, self.inputs = sizes, inputs
 
 
 def options_of(text: str) -> Iterator[str]:
@@ -72,6 +82,8 @@ class Exported:
     assumes_sizes: bool = False  # the file may be wrong if a size that depends on values of tensors is 0 or 1
     warnings: list[str] = field(default_factory=list)  # what the TorchScript exporter wrote as the example has it
     fallback: str = ""  # why the dynamo exporter could not write the model, if "auto" chose the other one
+    branches_of: dict[str, int] = field(default_factory=dict)
+    """The sizes whose branches the file has, if those of the example are not right for all sizes."""
     compared: list[dict[str, int]] = field(default_factory=list)
     """The sizes that differ from the example's in further comparisons, each with other data."""
     refused: list[str] = field(default_factory=list)  # sizes at which PyTorch cannot run the model, and its error
@@ -87,6 +99,8 @@ class Exported:
             text += "; assumed: sizes that depend on values of tensors are 2 or more"
         if self.fallback:
             text += f"\nthe dynamo exporter cannot write the model: {self.fallback}"
+        if self.branches_of:
+            text += f"\nbranches on sizes: those of {described(self.branches_of)}"
         for warning in self.warnings:
             text += f"\nas the example has it: {warning}"
         return text

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a model's modules keep from one call to the next."""
 
 from __future__ import annotations

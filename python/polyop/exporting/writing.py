@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes a model with PyTorch's exporters."""
 
 from __future__ import annotations
