@@ -66,9 +66,8 @@ Contender Open(const std::string& model, const SessionOptions& session, const Be
 }
 
 // Integers are 0 and 1, which are valid indices of any tensor of two rows.
-Feeds FeedsOf(const OpenVinoModel& model, const std::string& path, const BenchOptions& options) {
-  const onnx::ModelProto proto = IsOpenVino(path) ? onnx::ModelProto() : LoadModel(path);
-  return ReadFeeds(model.inputs(), proto, options.input, 2);
+Feeds FeedsOf(const OpenVinoModel& model, const BenchOptions& options) {
+  return ReadFeeds(model.inputs(), model.model(), options.input, 2);
 }
 
 void CheckEqual(const std::vector<Array>& got, const std::vector<Array>& want, const BenchOptions& options) {
@@ -116,7 +115,7 @@ std::vector<Timed> TimeInOpenVino(const BenchOptions& options, int threads) {
   for (const std::string& path : {options.model, options.against}) {
     if (path.empty()) continue;
     const OpenVinoModel model(path, session);
-    const Feeds feeds = FeedsOf(model, path, options);
+    const Feeds feeds = FeedsOf(model, options);
     OpenVinoModel::Runs runs = model.Time(feeds.arrays, options.seconds);
     if (timed.empty()) {
       first = std::move(runs.outputs);
@@ -138,7 +137,7 @@ std::vector<NodeTime> TimeNodesInOpenVino(const BenchOptions& options) {
   session.threads = options.threads.front();
   const OpenVinoModel model(options.model, session);
   std::vector<NodeTime> nodes;
-  for (const Json& node : model.TimeLayers(FeedsOf(model, options.model, options).arrays)) {
+  for (const Json& node : model.TimeLayers(FeedsOf(model, options).arrays)) {
     nodes.push_back({node.at("node"), node.at("operator"), node.at("mean_seconds")});
   }
   return nodes;

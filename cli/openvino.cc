@@ -19,12 +19,12 @@ bool IsOpenVino(const std::string& path) { return Extension(path) == ".xml"; }
 
 OpenVinoModel::OpenVinoModel(const std::string& path, const SessionOptions& options)
     : path_(path), libraries_(options.libraries), threads_(options.threads) {
-  (void)ReadFile(path);  // names a missing file
-  const Json reply = AskPython(kModule, Request({{"task", "describe"}}), kNeeds);
-  runtime_ = reply.at("runtime");
-  inputs_ = ReadTensors(reply.at("inputs"));
-  outputs_ = ReadTensors(reply.at("outputs"));
-  metadata_ = reply.at("metadata").get<MetadataMap>();
+  if (IsOpenVino(path)) {
+    (void)ReadFile(path);  // names a missing file
+  } else {
+    model_ = LoadModel(path);
+  }
+  Describe(AskPython(kModule, Request({{"task", "describe"}}), kNeeds));
 }
 
 Json OpenVinoModel::Request(Json request) const {
@@ -38,7 +38,7 @@ Json OpenVinoModel::Ask(const std::vector<Array>& inputs, Json request, std::vec
   return AskPython(kModule, Request(std::move(request)), kNeeds, inputs_, inputs, outputs_, outputs);
 }
 
-OpenVinoModel::Runs OpenVinoModel::Run(const std::vector<Array>& inputs, int times) const {
+LoadedModel::Runs OpenVinoModel::Run(const std::vector<Array>& inputs, int times) const {
   Runs runs;
   const Json reply = Ask(inputs, {{"task", "run"}, {"times", times}}, &runs.outputs);
   runs.load_seconds = reply.at("load_seconds");
@@ -46,7 +46,7 @@ OpenVinoModel::Runs OpenVinoModel::Run(const std::vector<Array>& inputs, int tim
   return runs;
 }
 
-OpenVinoModel::Runs OpenVinoModel::Time(const std::vector<Array>& inputs, double seconds) const {
+LoadedModel::Runs OpenVinoModel::Time(const std::vector<Array>& inputs, double seconds) const {
   Runs runs;
   const Json reply = Ask(inputs, {{"task", "time"}, {"seconds", seconds}, {"layers", false}}, &runs.outputs);
   runs.seconds = reply.at("seconds").get<std::vector<double>>();

@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // polyop run: runs a model on files.
 #include <algorithm>
-#include <chrono>
 #include <iostream>
 #include <map>
+#include <memory>
 #include <optional>
+#include <sstream>
 
 #include "cli/base/failure.h"
 #include "cli/base/file.h"
 #include "cli/base/image.h"
 #include "cli/base/model.h"
-#include "cli/base/model_check.h"
 #include "cli/base/npy.h"
 #include "cli/base/packages.h"
 #include "cli/base/process.h"
 #include "cli/base/runtime.h"
 #include "cli/base/text.h"
 #include "cli/commands.h"
-#include "cli/engine.h"
 #include "cli/feeds.h"
 #include "cli/json.h"
-#include "cli/openvino.h"
+#include "cli/loaded_model.h"
 #include "cli/progress.h"
 #include "cli/python.h"
 #include "cli/read_image.h"
@@ -139,124 +138,95 @@ std::string Summary(const Array& array) {
   return text.str();
 }
 
-double Seconds(std::chrono::steady_clock::time_point since) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - since).count();
+// What `polyop run` reports.
+struct Result {
+  std::string model;
+  std::unique_ptr<LoadedModel> loaded;
+  Feeds feeds;
+  LoadedModel::Runs runs;
+  std::vector<std::string> files;  // of each output, or ""
+  std::optional<Json> detections;  // if an option requests them
+};
+
+Result RunModel(const RunOptions& options) {
+  Result result;
+  result.model = options.model;
+  result.loaded = LoadAny(options.model, options.runtime, options.session);
+  const LoadedModel& loaded = *result.loaded;
+  result.feeds = loaded.FeedsOf(options.input);
+  {
+    const Progress progress("running " + options.model);
+    result.runs = loaded.Run(result.feeds.arrays, options.repeat);
+  }
+  const std::vector<Array>& outputs = result.runs.outputs;
+  result.files = WriteOutputs(loaded.outputs(), loaded.model(), outputs, options);
+  if (!options.draw.empty() || !options.csv.empty() || !options.names.empty()) {
+    result.detections = Detections(options, loaded.model(), result.feeds.arrays, loaded.outputs(), outputs);
+  }
+  return result;
+}
+
+Json TensorJson(const TensorInfo& info, const Array& array, const char* origin_key, const std::string& origin) {
+  return {{"name", info.name}, {"dtype", NameOf(array.dtype)}, {"shape", array.shape}, {origin_key, origin}};
+}
+
+void PrintJson(const Result& result, int threads) {
+  const LoadedModel& loaded = *result.loaded;
+  const std::vector<Array>&inputs = result.feeds.arrays, &outputs = result.runs.outputs;
+  Json report = {{"model", result.model},
+                 {"runtime", loaded.runtime()},
+                 {"isa", CurrentIsa()},
+                 {"threads", threads},
+                 {"load_seconds", result.runs.load_seconds},
+                 {"run_seconds", result.runs.seconds}};
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    report["inputs"].push_back(TensorJson(loaded.inputs()[i], inputs[i], "source", result.feeds.sources[i]));
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    report["outputs"].push_back(TensorJson(loaded.outputs()[i], outputs[i], "file", result.files[i]));
+  }
+  if (result.detections) report["detections"] = *result.detections;
+  std::cout << ToText(report) << "\n";
+}
+
+std::string TypeText(const Array& array) { return std::string(NameOf(array.dtype)) + ShapeText(array.shape); }
+
+// Returns "first run 3 ms, min 1 ms, median 2 ms of 10", or "run 3 ms".
+std::string TimesText(const std::vector<double>& times) {
+  if (times.size() == 1) return "run " + TimeText(times[0]);
+  std::vector<double> sorted = times;
+  std::sort(sorted.begin(), sorted.end());
+  return Concat("first run ", TimeText(times[0]), ", min ", TimeText(sorted[0]), ", median ",
+                TimeText(sorted[sorted.size() / 2]), " of ", times.size());
+}
+
+void Print(const Result& result, int threads) {
+  const LoadedModel& loaded = *result.loaded;
+  const std::vector<Array>&inputs = result.feeds.arrays, &outputs = result.runs.outputs;
+  if (result.detections) std::cout << DetectionTable(*result.detections) << "\n";
+  std::vector<std::vector<std::string>> rows;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    rows.push_back({"in", loaded.inputs()[i].name, TypeText(inputs[i]), result.feeds.sources[i]});
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    rows.push_back({"out", loaded.outputs()[i].name, TypeText(outputs[i]),
+                    result.files[i].empty() ? Summary(outputs[i]) : "-> " + result.files[i]});
+  }
+  std::cout << Table({"", "tensor", "type", "file"}, rows) << "  load " << TimeText(result.runs.load_seconds) << ", "
+            << TimesText(result.runs.seconds) << "; " << loaded.runtime();
+  if (loaded.runs_on_cpu()) {
+    std::cout << ", " << (threads > 0 ? Concat(threads, " thread(s)") : "all cores") << ", " << KernelsText();
+  }
+  std::cout << "\n";
 }
 
 }  // namespace
 
 int Run(const RunOptions& options) {
-  using Clock = std::chrono::steady_clock;
   if (!options.isa.empty()) Check(ForceIsaEverywhere(options.isa), kUsage);
   PrepareOutputs(options);
-  onnx::ModelProto model;  // only metadata for an engine or a file of OpenVINO's
-  std::optional<Engine> engine;
-  std::optional<OpenVinoModel> openvino;
-  std::optional<Session> session;
-  Clock::time_point start = Clock::now();
-  if (IsEngine(options.model)) {
-    engine.emplace(options.model);
-  } else if (options.runtime == "openvino" || IsOpenVino(options.model)) {
-    if (!IsOpenVino(options.model)) model = LoadModel(options.model);
-    openvino.emplace(options.model, options.session);
-  } else {
-    model = LoadModel(options.model);
-    CheckModel(model, options.model, options.session.libraries);
-    start = Clock::now();
-    session.emplace(options.model, options.session);
-  }
-  double load_seconds = Seconds(start);
-  const MetadataMap noted = engine ? engine->metadata() : openvino ? openvino->metadata() : MetadataMap();
-  for (const auto& [key, value] : noted) {
-    onnx::StringStringEntryProto& entry = *model.add_metadata_props();
-    entry.set_key(key);
-    entry.set_value(value);
-  }
-  const std::vector<TensorInfo>& input_infos = engine     ? engine->inputs()
-                                               : openvino ? openvino->inputs()
-                                                          : session->inputs();
-  const std::vector<TensorInfo>& output_infos = engine     ? engine->outputs()
-                                                : openvino ? openvino->outputs()
-                                                           : session->outputs();
-  const std::string runtime = engine     ? engine->runtime()
-                              : openvino ? openvino->runtime()
-                                         : "ONNX Runtime " + session->runtime_version();
-  std::vector<double> times;
-  std::vector<Array> outputs;
-  Feeds feeds = ReadFeeds(input_infos, model, options.input);
-  if (session && feeds.integers_are_drawn) {
-    int integer_bound = 0;
-    feeds = ReadFeedsThatRun(*session, model, options.input, &outputs, &integer_bound);
-  }
-  const std::vector<Array>& inputs = feeds.arrays;
-  const std::vector<std::string>& sources = feeds.sources;
-
-  {
-    const Progress progress("running " + options.model);
-    if (openvino) {
-      OpenVinoModel::Runs runs = openvino->Run(inputs, options.repeat);
-      outputs = std::move(runs.outputs);
-      times = std::move(runs.seconds);
-      load_seconds = runs.load_seconds;
-    }
-    for (int i = 0; i < options.repeat && !openvino; ++i) {
-      start = Clock::now();
-      outputs = engine ? engine->Run(inputs) : session->Run(inputs);
-      times.push_back(Seconds(start));
-    }
-  }
-  const std::vector<std::string> files = WriteOutputs(output_infos, model, outputs, options);
-  const bool detects = !options.draw.empty() || !options.csv.empty() || !options.names.empty();
-  const Json detections = detects ? Detections(options, model, inputs, output_infos, outputs) : Json();
-  std::vector<double> sorted = times;
-  std::sort(sorted.begin(), sorted.end());
-
-  if (options.json) {
-    Json report = {{"model", options.model},       {"runtime", runtime},
-                   {"isa", CurrentIsa()},          {"threads", options.session.threads},
-                   {"load_seconds", load_seconds}, {"run_seconds", times}};
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      report["inputs"].push_back({{"name", input_infos[i].name},
-                                  {"dtype", NameOf(inputs[i].dtype)},
-                                  {"shape", inputs[i].shape},
-                                  {"source", sources[i]}});
-    }
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      report["outputs"].push_back({{"name", output_infos[i].name},
-                                   {"dtype", NameOf(outputs[i].dtype)},
-                                   {"shape", outputs[i].shape},
-                                   {"file", files[i]}});
-    }
-    if (detects) report["detections"] = detections;
-    std::cout << ToText(report) << "\n";
-    return kOk;
-  }
-  if (detects) std::cout << DetectionTable(detections) << "\n";
-  std::vector<std::vector<std::string>> rows;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    rows.push_back(
-        {"in", input_infos[i].name, std::string(NameOf(inputs[i].dtype)) + ShapeText(inputs[i].shape), sources[i]});
-  }
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    rows.push_back({"out", output_infos[i].name, std::string(NameOf(outputs[i].dtype)) + ShapeText(outputs[i].shape),
-                    files[i].empty() ? Summary(outputs[i]) : "-> " + files[i]});
-  }
-  std::cout << Table({"", "tensor", "type", "file"}, rows);
-  std::cout << "  load " << TimeText(load_seconds) << ", ";
-  if (times.size() > 1) {
-    std::cout << "first run " << TimeText(times[0]) << ", min " << TimeText(sorted[0]) << ", median "
-              << TimeText(sorted[sorted.size() / 2]) << " of " << times.size();
-  } else {
-    std::cout << "run " << TimeText(times[0]);
-  }
-  std::cout << "; " << runtime;
-  if (!engine) {
-    std::cout << ", "
-              << (options.session.threads > 0 ? std::to_string(options.session.threads) + " thread(s)"
-                                              : std::string("all cores"))
-              << ", " << KernelsText();
-  }
-  std::cout << "\n";
+  const Result result = RunModel(options);
+  options.json ? PrintJson(result, options.session.threads) : Print(result, options.session.threads);
   return kOk;
 }
 

@@ -22,6 +22,7 @@
 #include "cli/engine.h"
 #include "cli/feeds.h"
 #include "cli/json.h"
+#include "cli/loaded_model.h"
 #include "cli/openvino.h"
 #include "cli/progress.h"
 #include "cli/python.h"
@@ -110,25 +111,15 @@ std::vector<Checked> RemoveOthers(const std::vector<TensorInfo>& outputs, onnx::
   return removed;
 }
 
-// Of a session, an engine or a model in OpenVINO.
-template <class Model>
-Outputs ByName(const Model& model, std::vector<Array> arrays) {
+Outputs ByName(const std::vector<TensorInfo>& infos, std::vector<Array> arrays) {
   Outputs outputs;
-  for (size_t i = 0; i < arrays.size(); ++i) outputs[model.outputs()[i].name] = std::move(arrays[i]);
+  for (size_t i = 0; i < arrays.size(); ++i) outputs[infos[i].name] = std::move(arrays[i]);
   return outputs;
-}
-
-// Returns the feeds for the inputs of another model, which are a subset of `inputs`.
-template <class Model>
-std::vector<Array> InputsOf(const Model& model, const Feeds& feeds, const std::vector<TensorInfo>& inputs) {
-  std::vector<Array> arrays;
-  for (const TensorInfo& input : model.inputs()) arrays.push_back(feeds.arrays[IndexOf(inputs, input.name, "input")]);
-  return arrays;
 }
 
 Outputs RunHere(const VerifyOptions& options, const SessionOptions& session_options, const std::vector<Array>& inputs) {
   Session session(options.model, session_options);
-  return ByName(session, session.Run(inputs));
+  return ByName(session.outputs(), session.Run(inputs));
 }
 
 // Runs in a separate process, because a process can have only one ONNX Runtime.
@@ -157,34 +148,22 @@ Outputs RunElsewhere(const VerifyOptions& options, const std::string& runtime, c
   return ReadNpz(folder.File("outputs.npz"), {}, /*is_own=*/true);
 }
 
-// The engine may have fewer inputs than the model, because `polyop convert --set` fixes inputs.
-Outputs RunEngine(const VerifyOptions& options, const std::string& path, const Feeds& feeds,
-                  const std::vector<TensorInfo>& inputs) {
-  if (options.layers) throw Failure(kUsage, "--layers and --reference engine=FILE: an engine has no outputs of nodes");
-  const Engine engine(path);
-  return ByName(engine, engine.Run(InputsOf(engine, feeds, inputs)));
+// Runs another model, or the model in another runtime. Its inputs are a subset of the first one's, because
+// `polyop convert --set` fixes inputs; its outputs have the same names.
+Outputs RunOther(const LoadedModel& other, const Feeds& feeds, const std::vector<TensorInfo>& inputs) {
+  std::vector<Array> arrays;
+  for (const TensorInfo& input : other.inputs()) arrays.push_back(feeds.arrays[IndexOf(inputs, input.name, "input")]);
+  return ByName(other.outputs(), other.Run(arrays, 1).outputs);
 }
 
-// Runs the model, or another file of it if `path` is not empty.
-Outputs RunOpenVino(const VerifyOptions& options, const std::string& path, const Feeds& feeds,
-                    const std::vector<TensorInfo>& inputs) {
-  if (options.layers) throw Failure(kUsage, "--layers and --reference openvino: OpenVINO has other nodes");
-  const OpenVinoModel model(path.empty() ? options.model : path, options.session);
-  return ByName(model, model.Run(InputsOf(model, feeds, inputs), 1).outputs);
-}
-
-// Runs another model whose inputs are a subset of the first one's, with outputs of the same names.
-Outputs RunOther(const VerifyOptions& options, const std::string& path, const Feeds& feeds,
-                 const std::vector<TensorInfo>& inputs) {
-  if (options.layers) throw Failure(kUsage, "--layers and --reference onnx=FILE: the models' nodes may differ");
-  CheckModel(LoadModel(path), path, options.session.libraries);
-  Session session(path, options.session);
-  return ByName(session, session.Run(InputsOf(session, feeds, inputs)));
+// Throws Failure for --layers with a reference whose nodes are not the model's.
+void RefuseLayers(const VerifyOptions& options, const std::string& why) {
+  if (options.layers) throw Failure(kUsage, "--layers and --reference " + why);
 }
 
 Outputs RunTorch(const VerifyOptions& options, const std::string& program, const Feeds& feeds,
                  const std::vector<TensorInfo>& inputs, const std::vector<Checked>& tensors) {
-  if (options.layers) throw Failure(kUsage, "--layers and --reference torch=FILE: torch has no outputs of ONNX nodes");
+  RefuseLayers(options, "torch=FILE: torch has no outputs of ONNX nodes");
   Json input_names = Json::array(), output_names = Json::array();
   for (const TensorInfo& input : inputs) input_names.push_back(input.name);
   std::vector<TensorInfo> outputs;
@@ -230,9 +209,18 @@ Outputs RunReference(const VerifyOptions& options, const Feeds& feeds, const std
     return RunHere(options, session, feeds.arrays);
   }
   if (kind.name == "npz") return ReadNpz(kind.value);
-  if (kind.name == "onnx") return RunOther(options, kind.value, feeds, inputs);
-  if (kind.name == "engine") return RunEngine(options, kind.value, feeds, inputs);
-  if (kind.name == "openvino") return RunOpenVino(options, kind.value, feeds, inputs);
+  if (kind.name == "onnx") {
+    RefuseLayers(options, "onnx=FILE: the models' nodes may differ");
+    return RunOther(*LoadInOnnxRuntime(kind.value, session), feeds, inputs);
+  }
+  if (kind.name == "engine") {
+    RefuseLayers(options, "engine=FILE: an engine has no outputs of nodes");
+    return RunOther(Engine(kind.value), feeds, inputs);
+  }
+  if (kind.name == "openvino") {
+    RefuseLayers(options, "openvino: OpenVINO has other nodes");
+    return RunOther(OpenVinoModel(kind.value.empty() ? options.model : kind.value, session), feeds, inputs);
+  }
   if (kind.name == "onnxruntime") return RunElsewhere(options, kind.value, feeds, inputs);
   if (kind.name == "torch") return RunTorch(options, kind.value, feeds, inputs, tensors);
   throw Failure(
@@ -406,7 +394,7 @@ int Verify(VerifyOptions options) {
     const Progress progress("verifying " + options.model);
     std::vector<Array> arrays;
     feeds = ReadFeedsThatRun(session, model, options.input, &arrays, &integer_bound);
-    got = ByName(session, std::move(arrays));
+    got = ByName(session.outputs(), std::move(arrays));
   }
   if (!others.empty()) pass_model();
   {

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model in the runtime that runs it: ONNX Runtime, OpenVINO or TensorRT.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/base/array.h"
+#include "cli/base/model.h"
+#include "cli/base/runtime.h"
+#include "cli/feeds.h"
+#include "cli/json.h"
+
+namespace polyop::cli {
+
+/// Returns the seconds since `start`.
+double SecondsSince(std::chrono::steady_clock::time_point start);
+
+class LoadedModel {
+ public:
+  struct Runs {
+    std::vector<Array> outputs;  // of the last run
+    double load_seconds = 0;
+    std::vector<double> seconds;  // of every run
+  };
+
+  LoadedModel() = default;
+  LoadedModel(const LoadedModel&) = delete;
+  LoadedModel& operator=(const LoadedModel&) = delete;
+  virtual ~LoadedModel() = default;
+
+  const std::vector<TensorInfo>& inputs() const { return inputs_; }
+  const std::vector<TensorInfo>& outputs() const { return outputs_; }
+  /// The ONNX model. Of an engine or a file of OpenVINO's it has only the metadata of the ONNX file that was converted.
+  const onnx::ModelProto& model() const { return model_; }
+  /// The runtime with its version, such as "OpenVINO 2026.4.1".
+  const std::string& runtime() const { return runtime_; }
+  /// Returns false if SessionOptions::threads and the instruction set have no effect.
+  virtual bool runs_on_cpu() const { return true; }
+
+  /// Reads or generates all inputs. Throws Failure.
+  virtual Feeds FeedsOf(const InputOptions& options) const { return ReadFeeds(inputs_, model_, options); }
+  /// Takes the inputs and returns the outputs in the order of inputs() and outputs(). Throws Failure with the runtime's
+  /// message. Requires: times > 0.
+  virtual Runs Run(const std::vector<Array>& inputs, int times) const = 0;
+
+ protected:
+  /// Takes the runtime, the tensors and the metadata from a description that a Python program wrote.
+  void Describe(const Json& description);
+  /// Calls `run`, which returns the outputs, `times` times.
+  template <class Function>
+  static Runs Repeat(int times, double load_seconds, const Function& run) {
+    Runs runs;
+    runs.load_seconds = load_seconds;
+    for (int i = 0; i < times; ++i) {
+      const auto start = std::chrono::steady_clock::now();
+      runs.outputs = run();
+      runs.seconds.push_back(SecondsSince(start));
+    }
+    return runs;
+  }
+
+  onnx::ModelProto model_;
+  std::string runtime_;
+  std::vector<TensorInfo> inputs_, outputs_;
+};
+
+/// Checks an ONNX file and loads it in ONNX Runtime. Throws Failure.
+std::unique_ptr<LoadedModel> LoadInOnnxRuntime(const std::string& path, const SessionOptions& options);
+
+/// Loads a file of any kind in its runtime. An ONNX file runs in OpenVINO if `runtime` is "openvino", and else in ONNX
+/// Runtime. Throws Failure.
+std::unique_ptr<LoadedModel> LoadAny(const std::string& path, const std::string& runtime,
+                                     const SessionOptions& options);
+
+}  // namespace polyop::cli
