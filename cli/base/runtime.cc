@@ -180,7 +180,6 @@ Session::Session(const std::string& path, const SessionOptions& options) {
   InitApi(loaded);
   impl_ = std::make_unique<Impl>();  // its members call the API even to release null
   version_ = loaded.base->GetVersionString();
-  path_ = loaded.path;
   try {
     impl_->env = Ort::Env(ORT_LOGGING_LEVEL_FATAL, "polyop");
     Ort::SessionOptions session_options;

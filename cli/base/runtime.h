@@ -53,13 +53,12 @@ class Session {
   /// Ends the profile of SessionOptions::profile and returns the path of its file.
   std::string EndProfile();
   const std::string& runtime_version() const { return version_; }
-  const std::string& runtime_path() const { return path_; }
 
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
   std::vector<TensorInfo> inputs_, outputs_;
-  std::string version_, path_;
+  std::string version_;
 };
 
 }  // namespace polyop::cli

@@ -50,17 +50,6 @@ HWY_BEFORE_NAMESPACE();
 namespace polyop {
 namespace HWY_NAMESPACE {
 
-/// Stores all lanes. With kStream, bypasses the caches. Requires for kStream: `p` is aligned, the rest of the cache
-/// line is stored immediately afterwards, and the task ends with hwy::FlushStream().
-template <bool kStream, class D>
-HWY_INLINE void StoreOrStream(hn::Vec<D> v, D d, hn::TFromD<D>* p) {
-  if constexpr (kStream) {
-    hn::Stream(v, d, p);
-  } else {
-    hn::StoreU(v, d, p);
-  }
-}
-
 /// Writes `count` zeros. With `stream`, whole lines bypass the caches, and the task must end with hwy::FlushStream().
 template <class T>
 void FillWithZeros(T* to, int64_t count, bool stream) {

@@ -207,14 +207,6 @@ def _encoder(**how: Any) -> nn.Module:
 
 _decoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(16, 2, 32, batch_first=True), 1).eval()
 _whole = nn.Transformer(16, 2, 1, 1, 32, batch_first=True).eval()
-
-
-def _nested(x: Tensor, padding: Tensor) -> Tensor:
-    layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
-    torch.manual_seed(0)
-    return nn.TransformerEncoder(layer, 1).eval()(x, src_key_padding_mask=padding)
-
-
 _padding = torch.arange(7).expand(2, 7) >= torch.tensor([[7], [5]])
 _causal = nn.Transformer.generate_square_subsequent_mask
 _add("TransformerEncoder", _encoder(), _x(2, 7, 16))

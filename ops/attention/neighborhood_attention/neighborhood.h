@@ -162,28 +162,6 @@ struct Neighborhood {
     }
     return number;
   }
-
-  /// Calls visit(position, number) for the positions whose windows contain `position`, which is the neighbour `number`
-  /// of each.
-  template <class Visit>
-  POLYOP_HD void ForQueries(int64_t position, const Visit& visit) const {
-    const int64_t rows = axes[1].extent, columns = axes[2].extent;
-    const int64_t at[3] = {position / columns / rows, position / columns % rows, position % columns};
-    const NeighborRange plane = axes[0].Around(at[0]), row = axes[1].Around(at[1]), column = axes[2].Around(at[2]);
-    for (int64_t i = 0; i < plane.count; ++i) {
-      const int64_t p = plane.first + i * plane.step, in_plane = axes[0].At(p).IndexOf(at[0]);
-      for (int64_t j = 0; j < row.count; ++j) {
-        const int64_t r = row.first + j * row.step;
-        const NeighborRange rows_of = axes[1].At(r);
-        const int64_t before = in_plane * rows_of.count + rows_of.IndexOf(at[1]);
-        for (int64_t k = 0; k < column.count; ++k) {
-          const int64_t c = column.first + k * column.step;
-          const NeighborRange columns_of = axes[2].At(c);
-          visit((p * rows + r) * columns + c, before * columns_of.count + columns_of.IndexOf(at[2]));
-        }
-      }
-    }
-  }
 };
 
 /// Returns the factor of the products.

@@ -24,9 +24,6 @@ namespace HWY_NAMESPACE {
 namespace {
 
 template <class D>
-using ComplexOf = std::pair<hn::Vec<D>, hn::Vec<D>>;
-
-template <class D>
 HWY_INLINE void MultiplyComplex(D /*tag*/, const hn::Vec<D>& c, const hn::Vec<D>& s, hn::Vec<D>& re, hn::Vec<D>& im) {
   const auto real = hn::NegMulAdd(im, s, hn::Mul(re, c));
   im = hn::MulAdd(im, c, hn::Mul(re, s));
