@@ -68,22 +68,27 @@ struct PartOfSide {
   }
 };
 
-/// The area of the intersection of two rotated rectangles, and its derivatives.
-struct DiffIntersection {
-  double area = 0;
-  DiffIouSlope of_a, of_b;
+/// Two rectangles in the frame of a's axes u and v, whose origin is the centre of b. b's own axes p and q are rotated
+/// by at most 45 degrees from u and v: b may exchange width and height, and is symmetric.
+struct DiffIouFrame {
+  double half_width, half_height;   // of a
+  double w, h;                      // b's sides are p = -w, w and q = -h, h
+  double cosine, sine;              // of a's angle
+  double c, s;                      // of the angle from u to p; c > 0
+  bool exchanged;                   // w is half of b's height
+  double at_u, at_v;                // the centre of b relative to that of a
+  double right, left, top, bottom;  // a's sides are u = left, right and v = bottom, top
 
-  POLYOP_HD DiffIntersection(const DiffIouBox& a, const DiffIouBox& b) {
-    const double half_width = std::fabs(a.width) / 2, half_height = std::fabs(a.height) / 2;
-    double w = std::fabs(b.width) / 2, h = std::fabs(b.height) / 2;
-    const double dx = b.x - a.x, dy = b.y - a.y, reach = half_width + half_height + w + h;
-    if (dx * dx + dy * dy > reach * reach || !(half_width * half_height > 0) || !(w * h > 0)) return;
-
-    // The frame of a's axes has its origin at the centre of b. b has the sides p = -w, w and q = -h, h in a frame that
-    // is rotated by an angle of at most 45 degrees: b may exchange width and height, and is symmetric.
-    const double cosine = std::cos(a.angle), sine = std::sin(a.angle);
-    double c = std::cos(b.angle - a.angle), s = std::sin(b.angle - a.angle);
-    const bool exchanged = std::fabs(s) > std::fabs(c);
+  POLYOP_HD DiffIouFrame(const DiffIouBox& a, const DiffIouBox& b)
+      : half_width(std::fabs(a.width) / 2),
+        half_height(std::fabs(a.height) / 2),
+        w(std::fabs(b.width) / 2),
+        h(std::fabs(b.height) / 2),
+        cosine(std::cos(a.angle)),
+        sine(std::sin(a.angle)),
+        c(std::cos(b.angle - a.angle)),
+        s(std::sin(b.angle - a.angle)),
+        exchanged(std::fabs(s) > std::fabs(c)) {
     if (exchanged) {
       const double old_c = c, old_w = w;
       c = s;
@@ -95,60 +100,125 @@ struct DiffIntersection {
       c = -c;
       s = -s;
     }
-    const double at_u = dx * cosine + dy * sine, at_v = dy * cosine - dx * sine;
-    const double right = half_width - at_u, left = -half_width - at_u;
-    const double top = half_height - at_v, bottom = -half_height - at_v;
+    const double dx = b.x - a.x, dy = b.y - a.y;
+    at_u = dx * cosine + dy * sine;
+    at_v = dy * cosine - dx * sine;
+    right = half_width - at_u;
+    left = -half_width - at_u;
+    top = half_height - at_v;
+    bottom = -half_height - at_v;
+  }
+};
 
-    // Sides that are almost parallel intersect at a position that is almost arbitrary. To be consistent, both boxes use
-    // the same quotient. If they are parallel, a side counts that is inside of the twin, and half if both coincide.
-    const bool parallel = !(std::fabs(s) > 1e-300);
-    const double by_s = parallel ? 0 : 1 / s, by_c = 1 / c, t = s / (1 + c);
-    const auto weight = [&](double side, double twin, double opposite) {
+/// The parts of the sides of two rectangles that bound their intersection.
+struct DiffIouSides {
+  PartOfSide u1, u0, v1, v0;  // of a's sides at right, left, top, bottom
+  PartOfSide p1, p0, q1, q0;  // of b's sides at w, -w, h, -h
+
+  POLYOP_HD explicit DiffIouSides(const DiffIouFrame& f) {
+    const Crossings crossings(f);
+    u1 = crossings.SideU(f.right, crossings.Weight(f.right, f.w, -f.w));
+    u0 = crossings.SideU(f.left, crossings.Weight(-f.left, f.w, -f.w));
+    v1 = crossings.SideV(f.top, crossings.Weight(f.top, f.h, -f.h));
+    v0 = crossings.SideV(f.bottom, crossings.Weight(-f.bottom, f.h, -f.h));
+    p1 = crossings.SideP(f.w, crossings.Weight(f.w, f.right, f.left));
+    p0 = crossings.SideP(-f.w, crossings.Weight(f.w, -f.left, -f.right));
+    q1 = crossings.SideQ(f.h, crossings.Weight(f.h, f.top, f.bottom));
+    q0 = crossings.SideQ(-f.h, crossings.Weight(f.h, -f.bottom, -f.top));
+  }
+
+ private:
+  // Where sides meet those of the other rectangle. The two of these that are almost parallel to a side are its twins.
+  struct Crossings {
+    const DiffIouFrame& f;
+    bool parallel;
+    double by_s, by_c;
+    double t;  // the tangent of half of the angle
+
+    POLYOP_HD explicit Crossings(const DiffIouFrame& frame)
+        : f(frame),
+          parallel(!(std::fabs(f.s) > 1e-300)),
+          by_s(parallel ? 0 : 1 / f.s),
+          by_c(1 / f.c),
+          t(f.s / (1 + f.c)) {}
+
+    // Returns how much a side counts. If the rectangles are parallel, a side counts that is inside of the twin, and
+    // half if both coincide.
+    POLYOP_HD double Weight(double side, double twin, double opposite) const {
       if (!parallel) return 1.0;
       return side > opposite && side <= twin ? (side == twin ? 0.5 : 1.0) : 0.0;
-    };
-    const auto twins = [&](double quotient, double shift, double if_parallel) {
+    }
+    // Returns where a side meets a twin. Sides that are almost parallel intersect at a position that is almost
+    // arbitrary. To be consistent, both rectangles use the same quotient.
+    POLYOP_HD double Twin(double quotient, double shift, double if_parallel) const {
       return parallel ? if_parallel : quotient * by_s + shift;
-    };
-    const auto side_u = [&](double u, double own_weight) {
-      return PartOfSide::Between(bottom, top, twins(w - u, u * t, INFINITY), twins(-w - u, u * t, -INFINITY),
-                                 (h + u * s) * by_c, (u * s - h) * by_c, own_weight);
-    };
-    const auto side_v = [&](double v, double own_weight) {
-      return PartOfSide::Between(left, right, twins(v - h, -v * t, INFINITY), twins(v + h, -v * t, -INFINITY),
-                                 (w - v * s) * by_c, (-w - v * s) * by_c, own_weight);
-    };
-    const auto side_p = [&](double p, double own_weight) {
-      return PartOfSide::Between(-h, h, twins(p - right, -p * t, INFINITY), twins(p - left, -p * t, -INFINITY),
-                                 (top - p * s) * by_c, (bottom - p * s) * by_c, own_weight);
-    };
-    const auto side_q = [&](double q, double own_weight) {
-      return PartOfSide::Between(-w, w, twins(top - q, q * t, INFINITY), twins(bottom - q, q * t, -INFINITY),
-                                 (right + q * s) * by_c, (left + q * s) * by_c, own_weight);
-    };
-    const PartOfSide u1 = side_u(right, weight(right, w, -w)), u0 = side_u(left, weight(-left, w, -w));
-    const PartOfSide v1 = side_v(top, weight(top, h, -h)), v0 = side_v(bottom, weight(-bottom, h, -h));
-    const PartOfSide p1 = side_p(w, weight(w, right, left)), p0 = side_p(-w, weight(w, -left, -right));
-    const PartOfSide q1 = side_q(h, weight(h, top, bottom)), q0 = side_q(-h, weight(h, -bottom, -top));
+    }
 
-    const double twice = right * u1.length - left * u0.length + top * v1.length - bottom * v0.length +
-                         w * (p1.length + p0.length) + h * (q1.length + q0.length);
+    // Each returns the part of a side between its ends, between its twins, and between the two other sides.
+    POLYOP_HD PartOfSide SideU(double u, double weight) const {
+      return PartOfSide::Between(f.bottom, f.top, Twin(f.w - u, u * t, INFINITY), Twin(-f.w - u, u * t, -INFINITY),
+                                 (f.h + u * f.s) * by_c, (u * f.s - f.h) * by_c, weight);
+    }
+    POLYOP_HD PartOfSide SideV(double v, double weight) const {
+      return PartOfSide::Between(f.left, f.right, Twin(v - f.h, -v * t, INFINITY), Twin(v + f.h, -v * t, -INFINITY),
+                                 (f.w - v * f.s) * by_c, (-f.w - v * f.s) * by_c, weight);
+    }
+    POLYOP_HD PartOfSide SideP(double p, double weight) const {
+      return PartOfSide::Between(-f.h, f.h, Twin(p - f.right, -p * t, INFINITY), Twin(p - f.left, -p * t, -INFINITY),
+                                 (f.top - p * f.s) * by_c, (f.bottom - p * f.s) * by_c, weight);
+    }
+    POLYOP_HD PartOfSide SideQ(double q, double weight) const {
+      return PartOfSide::Between(-f.w, f.w, Twin(f.top - q, q * t, INFINITY), Twin(f.bottom - q, q * t, -INFINITY),
+                                 (f.right + q * f.s) * by_c, (f.left + q * f.s) * by_c, weight);
+    }
+  };
+};
+
+/// The area of the intersection of two rotated rectangles, and its derivatives.
+struct DiffIntersection {
+  double area = 0;
+  DiffIouSlope of_a, of_b;
+
+  POLYOP_HD DiffIntersection(const DiffIouBox& a, const DiffIouBox& b) {
+    if (!MayIntersect(a, b)) return;
+    const DiffIouFrame frame(a, b);
+    const DiffIouSides sides(frame);
+    SetArea(frame, sides);
+    SetSlopes(a, b, frame, sides);
+  }
+
+ private:
+  // Returns false if the rectangles are too far apart to meet, or if one has no area.
+  POLYOP_HD static bool MayIntersect(const DiffIouBox& a, const DiffIouBox& b) {
+    const double half_width = std::fabs(a.width) / 2, half_height = std::fabs(a.height) / 2;
+    const double w = std::fabs(b.width) / 2, h = std::fabs(b.height) / 2;
+    const double dx = b.x - a.x, dy = b.y - a.y, reach = half_width + half_height + w + h;
+    return !(dx * dx + dy * dy > reach * reach) && half_width * half_height > 0 && w * h > 0;
+  }
+
+  POLYOP_HD void SetArea(const DiffIouFrame& f, const DiffIouSides& sides) {
+    const double twice = f.right * sides.u1.length - f.left * sides.u0.length + f.top * sides.v1.length -
+                         f.bottom * sides.v0.length + f.w * (sides.p1.length + sides.p0.length) +
+                         f.h * (sides.q1.length + sides.q0.length);
     area = std::max(twice / 2, 0.0);
+  }
 
+  POLYOP_HD void SetSlopes(const DiffIouBox& a, const DiffIouBox& b, const DiffIouFrame& f, const DiffIouSides& sides) {
+    const auto& [u1, u0, v1, v0, p1, p0, q1, q0] = sides;
     const double along_u = u1.length - u0.length, along_v = v1.length - v0.length;
-    of_a.x = along_u * cosine - along_v * sine;
-    of_a.y = along_u * sine + along_v * cosine;
+    of_a.x = along_u * f.cosine - along_v * f.sine;
+    of_a.y = along_u * f.sine + along_v * f.cosine;
     of_b.x = -of_a.x;
     of_b.y = -of_a.y;
-    of_a.angle = (v1.middle + at_u) * v1.length - (v0.middle + at_u) * v0.length - (u1.middle + at_v) * u1.length +
-                 (u0.middle + at_v) * u0.length;
+    of_a.angle = (v1.middle + f.at_u) * v1.length - (v0.middle + f.at_u) * v0.length -
+                 (u1.middle + f.at_v) * u1.length + (u0.middle + f.at_v) * u0.length;
     of_b.angle = q1.middle * q1.length - q0.middle * q0.length - p1.middle * p1.length + p0.middle * p0.length;
     const auto of_size = [](double size, double length) { return size > 0 ? length / 2 : size < 0 ? -length / 2 : 0; };
     of_a.width = of_size(a.width, u1.length + u0.length);
     of_a.height = of_size(a.height, v1.length + v0.length);
     const double of_p = p1.length + p0.length, of_q = q1.length + q0.length;
-    of_b.width = of_size(b.width, exchanged ? of_q : of_p);
-    of_b.height = of_size(b.height, exchanged ? of_p : of_q);
+    of_b.width = of_size(b.width, f.exchanged ? of_q : of_p);
+    of_b.height = of_size(b.height, f.exchanged ? of_p : of_q);
   }
 };
 
