@@ -198,6 +198,7 @@ HWY_INLINE L Sin(L x) {
 }
 
 #include "ops/special/unary.h"
+static_assert(FullArithmetic<SpecialLanes>);
 
 // After it, whose constants it uses:
 #include "ops/special/polynomials.h"

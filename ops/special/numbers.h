@@ -27,6 +27,7 @@ POLYOP_HD inline void SinCos(double x, double& sine, double& cosine) {
 }
 
 #include "ops/special/unary.h"
+static_assert(FullArithmetic<double>);
 
 // After it, whose constants it uses:
 #include "ops/special/polynomials.h"

@@ -3,7 +3,7 @@
 // after it.
 
 /// Returns the polynomial of a degree by its recurrence, and 0 for a negative degree. Its time is that of the degree.
-template <class Terms, class R>
+template <class Terms, Arithmetic R>
 POLYOP_HD R ByRecurrence(R x, R degree) {
   R before = R(1), here = Terms::First(x), result = Select(degree < R(1), before, here);
   for (int k = 1; Any(degree > R(k)); ++k) {
@@ -16,44 +16,44 @@ POLYOP_HD R ByRecurrence(R x, R degree) {
 }
 
 struct HermiteHTerms {
-  template <class R>
+  template <Arithmetic R>
   static POLYOP_HD R First(R x) {
     return x + x;
   }
-  template <class R>
+  template <Arithmetic R>
   static POLYOP_HD R Next(R x, R here, R before, int k) {
     return R(2) * (x * here - R(k) * before);
   }
 };
 
 struct HermiteHeTerms {
-  template <class R>
+  template <Arithmetic R>
   static POLYOP_HD R First(R x) {
     return x;
   }
-  template <class R>
+  template <Arithmetic R>
   static POLYOP_HD R Next(R x, R here, R before, int k) {
     return x * here - R(k) * before;
   }
 };
 
 struct LaguerreTerms {
-  template <class R>
+  template <Arithmetic R>
   static POLYOP_HD R First(R x) {
     return R(1) - x;
   }
-  template <class R>
+  template <Arithmetic R>
   static POLYOP_HD R Next(R x, R here, R before, int k) {
     return ((R(2 * k + 1) - x) * here - R(k) * before) / R(k + 1);
   }
 };
 
 struct LegendreTerms {
-  template <class R>
+  template <Arithmetic R>
   static POLYOP_HD R First(R x) {
     return x;
   }
-  template <class R>
+  template <Arithmetic R>
   static POLYOP_HD R Next(R x, R here, R before, int k) {
     return (R(2 * k + 1) * x * here - R(k) * before) / R(k + 1);
   }
@@ -64,7 +64,7 @@ enum class Chebyshev { kT, kU, kV, kW };
 
 /// Returns Chebyshev's polynomial, by powers of x + sqrt(x^2 - 1): (T_n, U_(n-1)) is the pair of the parts of its n-th
 /// power, which is squared for each bit of the degree. Requires: degree <= 2^53, or NaN.
-template <Chebyshev kKind, class R>
+template <Chebyshev kKind, FullArithmetic R>
 POLYOP_HD R ChebyshevPolynomial(R x, R degree) {
   const auto infinite = Abs(x) == R(kInfinity);
   const R inside = Select(infinite, CopySign(R(1e308), x), x), below = inside - R(1), above = inside + R(1);

@@ -1,7 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// Special functions of one argument in double precision: of one number (R is double), or of the lanes of a vector (R is
-// SpecialLanes). Included once for each instruction set, in a namespace that has the operations of R: Select, Any, Abs,
-// Floor, Round, SquareRoot, MultiplyAdd, Exp, Log, Log1p, Sin, SinCos, CopySign.
+// Special functions of one argument in double precision. R, the type of numbers, is double or the lanes of vectors. The
+// header has no include guard, because functions of lanes are compiled once for each instruction set. It is included in
+// the namespace `special` that has the operations of R: by numbers.h for double, by lanes-inl.h for SpecialLanes.
+
+/// What the functions need of R in addition to R(double), + - * / and comparisons, whose results are masks: one truth
+/// value for each number. These are functions in R's namespace.
+template <class R>
+concept Arithmetic = requires(R x) {
+  Select(x < x, x, x);  // the second argument where the mask is true, else the third
+  Any(x <= x);          // whether the mask is true for some number; functions skip what no number needs
+  Abs(x);
+  CopySign(x, x);  // the size of the first argument with the sign of the second
+  SquareRoot(x);
+  MultiplyAdd(x, x, x);  // x y + z, rounded once or twice
+  Exp(x);
+  Log(x);
+};
+
+/// What functions that oscillate, have many poles or have large arguments need in addition.
+template <class R>
+concept FullArithmetic = Arithmetic<R> && requires(R x, R& sine, R& cosine) {
+  Floor(x);
+  Round(x);                   // to the nearest integer
+  FusedMultiplyAdd(x, x, x);  // x y + z, rounded once
+  Log1p(x);
+  Sin(x);
+  SinCos(x, sine, cosine);
+};
 
 /// The coefficients of a series below this part of the sum of all do not count in the precision of R.
 template <class R>
@@ -23,7 +48,7 @@ constexpr int CountTerms(const double (&c)[N]) {
 }
 
 /// Returns the sum of the first coefficients times Chebyshev's polynomials of t.
-template <int kTerms, class R, int N>
+template <int kTerms, Arithmetic R, int N>
 POLYOP_HD R Clenshaw(const double (&c)[N], R t) {
   const R twice = t + t;
   R after = R(0.0), last = R(0.0);
@@ -40,13 +65,13 @@ POLYOP_HD R Clenshaw(const double (&c)[N], R t) {
 constexpr double kPi = 3.14159265358979323846, kInfinity = __builtin_huge_val();
 
 /// Returns where x is in [low, high] as a number in [-1, 1]. Clamps x; NaN gives 1.
-template <class R>
+template <Arithmetic R>
 POLYOP_HD R InRange(R x, double low, double high) {
   const R clamped = Select(x < R(low), R(low), Select(x < R(high), x, R(high)));
   return (clamped + clamped - R(high + low)) / R(high - low);
 }
 
-template <class R>
+template <Arithmetic R>
 POLYOP_HD R NotANumber() {
   return R(kInfinity) - R(kInfinity);
 }
@@ -54,25 +79,25 @@ POLYOP_HD R NotANumber() {
 // ---- the error function ----
 
 /// Returns exp(x^2) erfc(x) of x >= 0.
-template <class R>
+template <Arithmetic R>
 POLYOP_HD R ErfcxAbove(R x) {
   const R large = Select(x < R(1e30), x, R(1e30));
   return ErfcxSeries((large - R(4)) / (large + R(4))) / (R(1) + x + x);
 }
 
-template <class R>
+template <Arithmetic R>
 POLYOP_HD R Erfcx(R x) {
   const R above = ErfcxAbove(Abs(x));
   return Select(x >= R(0), above, Select(x < R(0), R(2) * Exp(x * x) - above, x));
 }
 
-template <class R>
+template <Arithmetic R>
 POLYOP_HD R Erfc(R x) {
   const R above = Exp(-(x * x)) * ErfcxAbove(Abs(x));
   return Select(x >= R(0), above, Select(x < R(0), R(2) - above, x));
 }
 
-template <class R>
+template <Arithmetic R>
 POLYOP_HD R Erf(R x) {
   const R size = Abs(x);
   const R near = x * ErfSeries(InRange(x * x, 0, 1));
@@ -81,7 +106,7 @@ POLYOP_HD R Erf(R x) {
 }
 
 /// Returns erfinv(y) with w = -log(1 - y^2).
-template <class R>
+template <Arithmetic R>
 POLYOP_HD R ErfInverse(R y, R w) {
   R factor = R(0);
   if (Any(w <= R(6))) factor = ErfinvCentreSeries(InRange(w, 0, 6));
@@ -95,12 +120,12 @@ POLYOP_HD R ErfInverse(R y, R w) {
   return Select(Abs(y) < R(1), y * factor, outside);
 }
 
-template <class R>
+template <Arithmetic R>
 POLYOP_HD R Erfinv(R y) {
   return ErfInverse(y, -Log((R(1) - y) * (R(1) + y)));
 }
 
-template <class R>
+template <Arithmetic R>
 POLYOP_HD R Ndtri(R p) {
   R y = p + p - R(1);
   // For a tiny p this rounds to -1.
@@ -109,7 +134,7 @@ POLYOP_HD R Ndtri(R p) {
   return Select(p < R(0), NotANumber<R>(), result);
 }
 
-template <class R>
+template <FullArithmetic R>
 POLYOP_HD R LogNdtr(R x) {
   const R t = x * R(0.70710678118654752440), above = ErfcxAbove(Abs(t)) * R(0.5);
   const R low = Log(above) - t * t, high = Log1p(-(above * Exp(-(t * t))));
@@ -119,14 +144,14 @@ POLYOP_HD R LogNdtr(R x) {
 // ---- gamma ----
 
 /// Returns log(1 + x), exact for small x too. Requires: x is finite, and above -1.
-template <class R>
+template <Arithmetic R>
 POLYOP_HD R LogOnePlus(R x) {
   const R sum = R(1) + x;
   return Select(sum == R(1), x, Log(sum) * x / (sum - R(1)));
 }
 
 /// Returns the number whose difference from log(product) is log gamma of x > 0.
-template <class R>
+template <Arithmetic R>
 POLYOP_HD R StirlingOf(R x, R& product) {
   constexpr double kFactors[] = {1.0 / 12,   -1.0 / 360,        1.0 / 1260, -1.0 / 1680,
                                  1.0 / 1188, -691.0 / 360360.0, 1.0 / 156,  -3617.0 / 122400.0};
@@ -143,7 +168,7 @@ POLYOP_HD R StirlingOf(R x, R& product) {
 }
 
 /// Returns log gamma of x > 0.
-template <class R>
+template <Arithmetic R>
 POLYOP_HD R LogGammaAbove(R x) {
   R product = x;
   const R stirling = StirlingOf(x, product);
@@ -151,7 +176,7 @@ POLYOP_HD R LogGammaAbove(R x) {
 }
 
 /// Returns sin(pi x), |x| <= 1/2, by the power series.
-template <class R>
+template <Arithmetic R>
 POLYOP_HD R SineOfHalfTurn(R x) {
   const R angle = R(kPi) * x, square = angle * angle;
   R sum = R(1);
@@ -160,26 +185,26 @@ POLYOP_HD R SineOfHalfTurn(R x) {
 }
 
 /// Returns log gamma of 2 + t, |t| <= 0.5.
-template <class R>
+template <Arithmetic R>
 POLYOP_HD R LogGammaOfTwoPlus(R t) {
   return t * LogGammaNearTwoSeries(InRange(t, -0.5, 0.5));
 }
 
 /// Returns log gamma of 1 + t, |t| <= 0.5.
-template <class R>
+template <Arithmetic R>
 POLYOP_HD R LogGammaOfOnePlus(R t) {
   return LogGammaOfTwoPlus(t) - LogOnePlus(t);
 }
 
 /// Returns log gamma of x in [0.5, 2.5], without cancellation near its zeros, 1 and 2.
-template <class R>
+template <Arithmetic R>
 POLYOP_HD R LogGammaNearZeros(R x) {
   const auto first = x < R(1.5);
   const R result = LogGammaOfTwoPlus(x - Select(first, R(1), R(2)));
   return Select(first, result - LogOnePlus(Select(first, x - R(1), R(0))), result);
 }
 
-template <class R>
+template <FullArithmetic R>
 POLYOP_HD R LogGamma(R x) {
   const auto below = x < R(0);
   R product = x;
@@ -201,7 +226,7 @@ POLYOP_HD R LogGamma(R x) {
   return Select(Abs(x) == R(kInfinity), R(kInfinity), result);
 }
 
-template <class R>
+template <FullArithmetic R>
 POLYOP_HD R Digamma(R x) {
   constexpr double kFactors[] = {1.0 / 12,  -1.0 / 120,       1.0 / 252, -1.0 / 240,
                                  1.0 / 132, -691.0 / 32760.0, 1.0 / 12,  -3617.0 / 8160.0};
@@ -228,7 +253,7 @@ POLYOP_HD R Digamma(R x) {
   return Select(x == R(0), -CopySign(R(kInfinity), x), Select(x == R(kInfinity), x, result));
 }
 
-template <class R>
+template <FullArithmetic R>
 POLYOP_HD R Trigamma(R x) {
   constexpr double kBernoulli[] = {1.0 / 6,  -1.0 / 30,       1.0 / 42, -1.0 / 30,
                                    5.0 / 66, -691.0 / 2730.0, 7.0 / 6,  -3617.0 / 510.0};
@@ -258,7 +283,7 @@ POLYOP_HD R Trigamma(R x) {
 // ---- Bessel functions ----
 
 /// Returns exp(-|x|) I(|x|).
-template <int kKind, class R>
+template <int kKind, Arithmetic R>
 POLYOP_HD R ScaledI(R x) {
   const R size = Abs(x);
   const auto is_near = size <= R(8);
@@ -274,31 +299,31 @@ POLYOP_HD R ScaledI(R x) {
   return Select(is_near, near, Select(size > R(8), far, x));
 }
 
-template <class R>
+template <Arithmetic R>
 POLYOP_HD R I0e(R x) {
   return ScaledI<0>(x);
 }
-template <class R>
+template <Arithmetic R>
 POLYOP_HD R I1e(R x) {
   return Select(x == R(0), x, CopySign(ScaledI<1>(x), x));
 }
 /// Returns scaled * exp(size), without an overflow of the second factor alone.
-template <class R>
+template <Arithmetic R>
 POLYOP_HD R Grown(R scaled, R size) {
   const R half = Exp(size * R(0.5));
   return Select(size == R(kInfinity), R(kInfinity), scaled * half * half);
 }
-template <class R>
+template <Arithmetic R>
 POLYOP_HD R I0(R x) {
   return Grown(ScaledI<0>(x), Abs(x));
 }
-template <class R>
+template <Arithmetic R>
 POLYOP_HD R I1(R x) {
   return Select(x == R(0), x, CopySign(Grown(ScaledI<1>(x), Abs(x)), x));
 }
 
 /// Returns exp(x) K(x).
-template <int kKind, class R>
+template <int kKind, Arithmetic R>
 POLYOP_HD R ScaledK(R x) {
   R near = R(0), far = R(0);
   if (Any(x <= R(2))) {
@@ -315,25 +340,25 @@ POLYOP_HD R ScaledK(R x) {
   return Select(x >= R(0), result, NotANumber<R>());
 }
 
-template <class R>
+template <Arithmetic R>
 POLYOP_HD R K0e(R x) {
   return ScaledK<0>(x);
 }
-template <class R>
+template <Arithmetic R>
 POLYOP_HD R K1e(R x) {
   return ScaledK<1>(x);
 }
-template <class R>
+template <Arithmetic R>
 POLYOP_HD R K0(R x) {
   return ScaledK<0>(x) * Exp(-x);
 }
-template <class R>
+template <Arithmetic R>
 POLYOP_HD R K1(R x) {
   return ScaledK<1>(x) * Exp(-x);
 }
 
 /// Returns sqrt(2 / (pi x)) times P cos(c) - Q sin(c), or P sin(c) + Q cos(c), c = x - (2 kind + 1) pi / 4, of x > 8.
-template <int kKind, bool kSecond, class R>
+template <int kKind, bool kSecond, FullArithmetic R>
 POLYOP_HD R BesselFar(R x) {
   const R u = R(8) / x, t = InRange(u * u, 0, 1);
   const R p = kKind == 0 ? P0Series(t) : P1Series(t), q = u * (kKind == 0 ? Q0Series(t) : Q1Series(t));
@@ -345,20 +370,20 @@ POLYOP_HD R BesselFar(R x) {
   return Select(x == R(kInfinity), R(0), SquareRoot(R(1 / kPi) / x) * sum);
 }
 
-template <int kKind, class R>
+template <int kKind, Arithmetic R>
 POLYOP_HD R BesselJNear(R size) {
   const R t = InRange(size * size, 0, 64);
   return kKind == 0 ? J0NearSeries(t) : size * J1NearSeries(t);
 }
 
-template <class R>
+template <FullArithmetic R>
 POLYOP_HD R SphericalJ0(R x) {
   const R size = Abs(x), sine = Sin(size);
   const R near = R(1) - size * size * R(1.0 / 6);  // below 1e-4 the next term does not count
   return Select(size < R(1e-4), near, Select(size == R(kInfinity), R(0), sine / size));
 }
 
-template <int kKind, class R>
+template <int kKind, FullArithmetic R>
 POLYOP_HD R BesselJ(R x) {
   const R size = Abs(x);
   R near = R(0), far = R(0);
@@ -368,7 +393,7 @@ POLYOP_HD R BesselJ(R x) {
   return kKind == 1 ? Select(x < R(0), -result, result) : result;
 }
 
-template <int kKind, class R>
+template <int kKind, FullArithmetic R>
 POLYOP_HD R BesselY(R x) {
   R near = R(0), far = R(0);
   if (Any(x <= R(8))) {
@@ -383,7 +408,7 @@ POLYOP_HD R BesselY(R x) {
 }
 
 /// Returns Airy's function by its power series.
-template <class R>
+template <Arithmetic R>
 POLYOP_HD R AiryNear(R x) {
   constexpr int kTerms = 24;
   const R cube = x * x * x;
@@ -397,7 +422,7 @@ POLYOP_HD R AiryNear(R x) {
   return R(0.35502805388781723926) * f - R(0.25881940379280679841) * g;
 }
 
-template <class R>
+template <FullArithmetic R>
 POLYOP_HD R AiryAi(R x) {
   const R size = Abs(x);
   const auto above = x >= R(2), below = x <= R(-4);
@@ -435,7 +460,7 @@ POLYOP_HD R AiryAi(R x) {
 
 // ---- elementary functions ----
 
-template <class R>
+template <FullArithmetic R>
 POLYOP_HD R Tan(R x) {
   R sine = R(0), cosine = R(0);
   SinCos(x, sine, cosine);
@@ -443,19 +468,19 @@ POLYOP_HD R Tan(R x) {
 }
 
 /// Returns (exp(|x|) + sign exp(-|x|)) / 2.
-template <class R>
+template <Arithmetic R>
 POLYOP_HD R HalfOfExponentials(R x, double sign) {
   const R half = Exp(Abs(x) * R(0.5)), square = half * half;  // exp(|x|) may overflow although the result does not
   const R result = R(0.5) * half * half + R(0.5 * sign) / square;
   return Select(x == x, result, x);
 }
 
-template <class R>
+template <Arithmetic R>
 POLYOP_HD R Cosh(R x) {
   return HalfOfExponentials(x, 1);
 }
 
-template <class R>
+template <Arithmetic R>
 POLYOP_HD R Sinh(R x) {
   constexpr int kTerms = 9;
   const R square = x * x;
@@ -464,27 +489,27 @@ POLYOP_HD R Sinh(R x) {
   return Select(Abs(x) < R(1), x * sum, CopySign(HalfOfExponentials(x, -1), x));
 }
 
-template <class R>
+template <Arithmetic R>
 POLYOP_HD R Atanh(R x) {
   const R size = Abs(x), inside = Select(size < R(1), size, R(0));
   const R result = R(0.5) * LogOnePlus((inside + inside) / (R(1) - inside));
   return Select(size < R(1), CopySign(result, x), Select(size == R(1), x * R(kInfinity), NotANumber<R>()));
 }
 
-template <class R>
+template <Arithmetic R>
 POLYOP_HD R Softplus(R x) {
   return Select(x == x, Select(x > R(0), x, R(0)) + LogOnePlus(Exp(-Abs(x))), x);
 }
 
 /// Returns x tanh(softplus(x)).
-template <class R>
+template <Arithmetic R>
 POLYOP_HD R Mish(R x) {
   const R power = Exp(Select(x < R(40), x, R(40))), n = power * (power + R(2));
   return x * (n / (n + R(2)));
 }
 
 /// Returns -x log(x), and 0 for 0.
-template <class R>
+template <Arithmetic R>
 POLYOP_HD R Entropy(R x) {
   const auto positive = x > R(0), infinite = x == R(kInfinity);
   const R product = -x * Log(Select(infinite, R(2), Select(positive, x, R(1))));
@@ -492,7 +517,7 @@ POLYOP_HD R Entropy(R x) {
 }
 
 /// Returns log(x / (1 - x)); near 1/2 by the series of 2 atanh(t), t = 2 x - 1, because the quotient is rounded.
-template <class R>
+template <Arithmetic R>
 POLYOP_HD R Logit(R x) {
   constexpr double kFactors[] = {1,        1.0 / 3,  1.0 / 5,  1.0 / 7,  1.0 / 9,  1.0 / 11, 1.0 / 13,
                                  1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21, 1.0 / 23, 1.0 / 25, 1.0 / 27};

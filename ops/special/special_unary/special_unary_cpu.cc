@@ -54,6 +54,8 @@ HWY_INLINE F Exp(F x) {  // of numbers for which Highway's function is defined
   return F(hn::Exp(d, hn::Min(hn::Max(x.v, hn::Set(d, -104.0f)), hn::Set(d, 100.0f))));
 }
 
+static_assert(Arithmetic<FloatLanes>);
+
 template <>
 inline constexpr double kNegligible<FloatLanes> = 0x1p-28;
 
