@@ -125,7 +125,7 @@ struct SecularEquation {
 class TridiagonalEigen {
  public:
   /// Returns how many numbers of memory are needed, next to those of the products.
-  static int64_t Doubles(int64_t size) { return size * (2 * size + 8); }
+  static int64_t Doubles(int64_t size) { return size * (2 * size + MergeMemory::kArrays); }
 
   TridiagonalEigen(const Products& products, int64_t size, double* vectors, double* memory)
       : products_(products),
@@ -159,37 +159,96 @@ class TridiagonalEigen {
     diagonal[middle - 1] -= rho;
     diagonal[middle] -= rho;
     if (!Decompose(first, half, diagonal, off) || !Decompose(middle, size - half, diagonal, off)) return false;
-    Merge(first, half, size, rho, link < 0 ? -1 : 1, diagonal + first);
+    Merge({first, half, size, diagonal + first}, 2 * rho, link < 0 ? -1 : 1);
     return true;
   }
 
   // Which elements of a row are not 0: those of the first half, of both or of the second half.
   enum Kind { kFirst, kBoth, kSecond, kDeflated };
 
-  // Adds rho z z^T to the diagonal matrix of the eigenvalues: z has the last elements of the first half's vectors, and
-  // the first ones of the second half's, times `sign`.
-  void Merge(int64_t first, int64_t half, int64_t size, double rho, double sign, double* values) const {
-    double *const z = numbers_, *const poles = z + size, *const squares = poles + size, *const exact = squares + size,
-                  *const line = exact + size;
-    auto* const order = reinterpret_cast<int64_t*>(line + size);
-    int64_t *const kinds = order + size, *const kept = kinds + size;
+  // Two decomposed matrices, one after the other, that become one of `size` rows.
+  struct Halves {
+    int64_t first;   // the first row in `vectors`
+    int64_t half;    // rows of the first one
+    int64_t size;    // rows of both
+    double* values;  // the eigenvalues
+  };
+
+  // The arrays of a merge, of `size` elements each.
+  struct MergeMemory {
+    static constexpr int64_t kArrays = 8;
+
+    double* z;        // the vector of the update, in the basis of the halves' eigenvectors
+    double* poles;    // the kept eigenvalues
+    double* squares;  // of their elements of z
+    double* exact;    // the elements of the z for which the computed roots are exact
+    double* line;     // the new eigenvalues
+    int64_t* order;   // the eigenvalues in ascending order; then the position of each kept one's row in rows_
+    int64_t* kinds;   // the Kind of each row
+    int64_t* kept;    // the eigenvalues that are not deflated, in ascending order
+
+    MergeMemory(double* numbers, int64_t size)
+        : z(numbers),
+          poles(z + size),
+          squares(poles + size),
+          exact(squares + size),
+          line(exact + size),
+          order(reinterpret_cast<int64_t*>(line + size)),
+          kinds(order + size),
+          kept(kinds + size) {}
+  };
+
+  // The ends of the rows of each Kind in rows_.
+  using Ends = std::array<int64_t, 5>;
+
+  // Adds rho z z^T to the diagonal matrix of the eigenvalues. z, of length 1, has the last elements of the first half's
+  // vectors, and the first ones of the second half's, times `sign`.
+  void Merge(const Halves& halves, double rho, double sign) const {
+    const int64_t first = halves.first, half = halves.half, size = halves.size;
+    const MergeMemory m(numbers_, size);
     double largest = 0, largest_z = 0;
     for (int64_t i = 0; i < size; ++i) {
-      z[i] = (i < half ? Row(first + i)[first + half - 1] : sign * Row(first + i)[first + half]) / std::sqrt(2.0);
-      kinds[i] = i < half ? kFirst : kSecond;
-      order[i] = i;
-      largest = std::max(largest, std::fabs(values[i]));
-      largest_z = std::max(largest_z, std::fabs(z[i]));
+      m.z[i] = (i < half ? Row(first + i)[first + half - 1] : sign * Row(first + i)[first + half]) / std::sqrt(2.0);
+      m.kinds[i] = i < half ? kFirst : kSecond;
+      m.order[i] = i;
+      largest = std::max(largest, std::fabs(halves.values[i]));
+      largest_z = std::max(largest_z, std::fabs(m.z[i]));
     }
-    rho *= 2;
-    std::sort(order, order + size, [&](int64_t a, int64_t b) { return values[a] < values[b]; });
-    // An eigenvector stays one if its element of z is tiny, which a rotation attains for nearly equal eigenvalues.
+    std::sort(m.order, m.order + size, [&](int64_t a, int64_t b) { return halves.values[a] < halves.values[b]; });
     const double tolerance = 8 * std::numeric_limits<double>::epsilon() * std::max(largest, largest_z);
+    const int64_t count = Deflate(halves, rho, tolerance, m);
+    for (int64_t j = 0; j < count; ++j) {
+      m.poles[j] = halves.values[m.kept[j]];
+      m.squares[j] = m.z[m.kept[j]] * m.z[m.kept[j]];
+    }
+    const Ends ends = MoveRows(halves, count, m);
+    FindVectors(count, rho, m);
+    for (int64_t i = 0; i < size; ++i) {
+      halves.values[i] = m.line[i];
+      double* const row = Row(first + i) + first;
+      if (i < count) {
+        std::fill_n(row, size, 0.0);
+      } else {
+        std::copy_n(rows_ + i * size, size, row);
+      }
+    }
+    // Products with the kept rows, without the elements that are 0.
+    const int64_t both = ends[kFirst], first_end = ends[kBoth];
+    products_.Subtract(count, half, first_end, {matrix_, count, 1}, {rows_, size, 1}, Row(first) + first, stride_);
+    products_.Subtract(count, size - half, count - both, {matrix_ + both, count, 1},
+                       {rows_ + both * size + half, size, 1}, Row(first) + first + half, stride_);
+  }
+
+  // Sets `kept` and returns their number. An eigenvector stays one if its element of z is tiny, which a rotation
+  // attains for nearly equal eigenvalues.
+  int64_t Deflate(const Halves& halves, double rho, double tolerance, const MergeMemory& m) const {
+    const int64_t first = halves.first, size = halves.size;
+    double *const values = halves.values, *const z = m.z;
     int64_t count = 0, pending = -1;
     for (int64_t n = 0; n < size; ++n) {
-      const int64_t i = order[n];
+      const int64_t i = m.order[n];
       if (rho * std::fabs(z[i]) <= tolerance) {
-        kinds[i] = kDeflated;
+        m.kinds[i] = kDeflated;
         continue;
       }
       if (pending >= 0) {
@@ -200,70 +259,67 @@ class TridiagonalEigen {
           values[pending] = low * c * c + high * s * s;
           values[i] = low * s * s + high * c * c;
           z[i] = length;
-          if (kinds[i] != kinds[pending]) kinds[i] = kBoth;
-          kinds[pending] = kDeflated;
+          if (m.kinds[i] != m.kinds[pending]) m.kinds[i] = kBoth;
+          m.kinds[pending] = kDeflated;
         } else {
-          kept[count++] = pending;
+          m.kept[count++] = pending;
         }
       }
       pending = i;
     }
-    if (pending >= 0) kept[count++] = pending;
-    for (int64_t j = 0; j < count; ++j) {
-      poles[j] = values[kept[j]];
-      squares[j] = z[kept[j]] * z[kept[j]];
-      exact[j] = 1;
-    }
-    // The rows in the order of their kinds; order[] receives the position of each kept one.
-    std::array<int64_t, 5> ends{};
+    if (pending >= 0) m.kept[count++] = pending;
+    return count;
+  }
+
+  // Copies the rows to rows_ in the order of their kinds. order[] receives the position of each kept one, line[] the
+  // eigenvalues of the others.
+  Ends MoveRows(const Halves& halves, int64_t count, const MergeMemory& m) const {
+    const int64_t size = halves.size;
+    Ends ends{};
     int64_t position = 0;
     for (const Kind kind : {kFirst, kBoth, kSecond, kDeflated}) {
       for (int64_t n = 0; n < size; ++n) {
-        const int64_t i = kind == kDeflated ? n : n < count ? kept[n] : -1;
-        if (i < 0 || kinds[i] != kind) continue;
-        std::copy_n(Row(first + i) + first, size, rows_ + position * size);
+        const int64_t i = kind == kDeflated ? n : n < count ? m.kept[n] : -1;
+        if (i < 0 || m.kinds[i] != kind) continue;
+        std::copy_n(Row(halves.first + i) + halves.first, size, rows_ + position * size);
         if (kind == kDeflated) {
-          line[position] = values[i];
+          m.line[position] = halves.values[i];
         } else {
-          order[n] = position;
+          m.order[n] = position;
         }
         ++position;
       }
       ends[static_cast<size_t>(kind)] = position;
     }
-    // Row i of the matrix: the poles minus root i, and then the eigenvector, whose elements' products with the
-    // differences are those of the z for which the computed roots are exact.
-    const SecularEquation equation{poles, squares, count, rho};
+    return ends;
+  }
+
+  // Sets the first `count` eigenvalues, and the rows of matrix_ to their eigenvectors, negated, in the basis of the
+  // kept rows. Row i is first the poles minus root i. The elements of an eigenvector times these differences are those
+  // of the z for which the computed roots are exact.
+  void FindVectors(int64_t count, double rho, const MergeMemory& m) const {
+    const SecularEquation equation{m.poles, m.squares, count, rho};
     products_.ForRange(count, 5 * static_cast<double>(count), [&](int64_t begin, int64_t end) HWY_ATTR {
-      for (int64_t i = begin; i < end; ++i) line[i] = equation.Solve(i, matrix_ + i * count);
+      for (int64_t i = begin; i < end; ++i) m.line[i] = equation.Solve(i, matrix_ + i * count);
     });
+    std::fill_n(m.exact, count, 1.0);
     products_.ForRange(count, static_cast<double>(count), [&](int64_t begin, int64_t end) HWY_ATTR {
       for (int64_t i = 0; i < count; ++i) {
         const double* const differences = matrix_ + i * count;
-        for (int64_t j = begin; j < end; ++j)
-          exact[j] *= i == j ? differences[j] : differences[j] / (poles[j] - poles[i]);
+        for (int64_t j = begin; j < end; ++j) {
+          m.exact[j] *= i == j ? differences[j] : differences[j] / (m.poles[j] - m.poles[i]);
+        }
       }
     });
-    for (int64_t j = 0; j < count; ++j) exact[j] = std::copysign(std::sqrt(std::fabs(exact[j])), z[kept[j]]);
+    for (int64_t j = 0; j < count; ++j) {
+      m.exact[j] = std::copysign(std::sqrt(std::fabs(m.exact[j])), m.z[m.kept[j]]);
+    }
     for (int64_t i = 0; i < count; ++i) {
-      double* const vector = matrix_ + i * count;
-      for (int64_t j = 0; j < count; ++j) squares[j] = exact[j] / vector[j];
-      const double factor = -1 / linalg::LengthOf(squares, count);
-      for (int64_t j = 0; j < count; ++j) vector[order[j]] = factor * squares[j];
+      double *const vector = matrix_ + i * count, *const elements = m.squares;
+      for (int64_t j = 0; j < count; ++j) elements[j] = m.exact[j] / vector[j];
+      const double factor = -1 / linalg::LengthOf(elements, count);
+      for (int64_t j = 0; j < count; ++j) vector[m.order[j]] = factor * elements[j];
     }
-    for (int64_t i = 0; i < size; ++i) {
-      values[i] = line[i];
-      double* const row = Row(first + i) + first;
-      if (i < count) {
-        std::fill_n(row, size, 0.0);
-      } else {
-        std::copy_n(rows_ + i * size, size, row);
-      }
-    }
-    const int64_t both = ends[kFirst], first_end = ends[kBoth];
-    products_.Subtract(count, half, first_end, {matrix_, count, 1}, {rows_, size, 1}, Row(first) + first, stride_);
-    products_.Subtract(count, size - half, count - both, {matrix_ + both, count, 1},
-                       {rows_ + both * size + half, size, 1}, Row(first) + first + half, stride_);
   }
 
   Products products_;
