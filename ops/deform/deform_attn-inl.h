@@ -84,6 +84,9 @@ bool CopiesHeads(const Tensor<const T, 4>& value, int64_t reads) {
 
 /// Computes output[N, Q, M, D] from value[N, S, M, D]. locate(pair, positions) sets the positions and weights of the
 /// samples of pair (n * Q + q) * M + m. The sums are rounded to To.
+///
+/// An item of the parallel loop is a query with all heads, or with one head if heads are copied. A task has memory for
+/// the taps of two pairs. The lanes of a vector are samples while the taps are found, then the channels of a head.
 template <class T, class Locate, class To>
 Status DeformAttn(const Context& context, const Tensor<const T, 4>& value, const SampleLevels& levels, int64_t queries,
                   const Locate& locate, To* output, const Requantize<To>& codes = {}) {

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// A deformable convolution is a product of samples and filters. The image is copied with channels last, so that the
+// lanes of a vector are channels of a pixel. An item of the parallel loop is a tile of output pixels of one image. The
+// samples of a few points of the kernel are written for all pixels of the tile as rows, called columns, and multiplied
+// by the filters while they are in the cache; the samples of a whole image would not fit. The task's sums become the
+// output after the last point.
 #include "ops/deform/deform_conv.h"
 
 #include <algorithm>

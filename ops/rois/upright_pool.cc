@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+// Pooling of upright RoIs. The taps of every RoI, the rows and columns of pixels of its bins with their weights, are
+// the same for all channels and are found first (upright_table.h). Then blocks of 16 channels of an image are copied to
+// adjacent memory, so that a pixel of a block is one or a few vectors, and RoIs are pooled from the copy in the order
+// of their positions, so that neighbours read what is in the cache (pool_by_blocks-inl.h). An item of the parallel loop
+// is a RoI with the blocks that are pooled together. Its result is a tile [block][bin][16], which is transposed to the
+// output.
 #include "ops/rois/upright_pool.h"
 
 #include <algorithm>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// Outputs are divided into tiles. The taps of a tile, the pixels and weights of its outputs, are found once for all
+// channels. The lanes of a vector are channels if an image is read from blocks, and outputs if it is read from planes;
+// Channels::As has the ways to read it. An item of the parallel loop is a tile with all channels that are read the same
+// way, or with some of them if there are few tiles.
 #include "ops/sampling/grid_samples.h"
 
 #include <algorithm>

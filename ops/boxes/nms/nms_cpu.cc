@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Boxes are copied in the order of descending scores, to one array for each coordinate: the lanes of a vector compare a
+// candidate with as many kept boxes. Candidates are tested in blocks: in parallel against the boxes that were kept
+// before the block, then one after the other against those of the block (SuppressGreedily in suppression-inl.h).
 #include <algorithm>
 
 #undef HWY_TARGET_INCLUDE
@@ -43,6 +46,8 @@ Status NmsCpu(const Nms& op, const Context& context, Tensor<const float, 2> boxe
   return Status::Ok();
 }
 
+// A set is the boxes of one image with the scores of one class. Sets are computed in parallel; a single set is itself
+// divided.
 Status NmsOfClasses(const Nms& op, const Context& context, Tensor<const float, 3> boxes, Tensor<const float, 3> scores,
                     Tensor<int32_t, 2> selected) {
   const int64_t count = boxes.dim(1), classes = scores.dim(1), sets = boxes.dim(0) * classes;

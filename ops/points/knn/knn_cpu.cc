@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// A tree over each cloud leads a query to its nearest points (point_forest-inl.h, nearest_search-inl.h): the lanes of a
+// vector are the points of a leaf, or the boxes of a block of the tree. An item of the parallel loop is a query; the
+// task has memory for the candidates of one query.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/points/knn/knn_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// Outputs are divided into blocks of rows, whose sums fit into the L2 cache; a block is an item of the parallel loop.
+// The pairs of each offset are sorted by block first. Then a task multiplies the features of the pairs of one offset
+// after the other by the offset's matrix and adds them to its sums (gathered_product-inl.h): no two tasks add to one
+// row, and the order of additions does not depend on the number of threads.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/sparse/indice_conv/indice_conv_cpu.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep

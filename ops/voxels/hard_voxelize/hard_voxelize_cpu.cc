@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// A cloud takes three steps: the cells of all points, in parallel, with a point in each lane (cells-inl.h); the voxels
+// of the points, in one thread, because voxels are numbered in the order of their first points (voxel_members.h); and
+// the copies of the points, in parallel over the voxels.
 #include <algorithm>
 
 #undef HWY_TARGET_INCLUDE
