@@ -257,9 +257,9 @@ def test_other_files_are_not_overwritten(tmp_path: Path) -> None:
     for _ in range(2):
         (tmp_path / "new").mkdir(exist_ok=True)
         optimize(path, tmp_path / "new" / "n.onnx")
-    source = files.Source(path, tmp_path)
     (path.parent / "weights.bin").rename(path.parent / "out.onnx.data")
     reroute(path, "location", "out.onnx.data")
+    source = files.Source(path)
     with pytest.raises(OptimizeError, match=r"out.onnx.data has the data of"):
         files.save(source.load(), path.parent / "out.onnx", source, lambda *_: None)
 

@@ -55,29 +55,31 @@ def test_both_help_texts_are_the_same(program: str, tmp_path: Path) -> None:
         assert re.search(rf"^  {name} +{re.escape(' '.join(summary.split()))}$", listed, re.MULTILINE), listed
 
 
-def test_python_lists_all_commands_of_the_program(program: str, tmp_path: Path) -> None:
-    section = run(program, "--help", cwd=tmp_path).stdout.partition("Subcommands:")[2].partition("Examples:")[0]
-    listed = set(re.findall(r"^  ([a-z-]+) ", section, re.MULTILINE))
-    assert listed == {*commands.COMMANDS, *commands.PROGRAM_COMMANDS}
-    text = run(sys.executable, "-m", "polyop", "--help", cwd=tmp_path).stdout
-    assert all(re.search(rf"\b{name}\b", text) for name in listed)
-
-
-def test_python_hands_over_to_the_program(program: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "words", [[], ["--help"], ["--version"], ["rnu"], ["ops", "roi_align"], ["inspect", "none.onnx"]]
+)
+def test_python_becomes_the_program(program: str, tmp_path: Path, words: list[str]) -> None:
     path = f"{Path(program).parent}:{os.environ['PATH']}"
-    done = run(sys.executable, "-m", "polyop", "ops", "roi_align", cwd=tmp_path, PATH=path)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == run(program, "ops", "roi_align", cwd=tmp_path).stdout
-    done = run(sys.executable, "-m", "polyop", "inspect", "missing.onnx", cwd=tmp_path, PATH=path)
-    assert (done.returncode, "'missing.onnx' does not exist" in done.stderr) == (3, True), done.stderr
+    want, got = (run(*how, *words, cwd=tmp_path, PATH=path) for how in ([program], [sys.executable, "-m", "polyop"]))
+    assert (got.returncode, got.stdout, got.stderr) == (want.returncode, want.stdout, want.stderr)
 
 
 def test_no_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(commands, "find_program", lambda: None)
-    assert commands.main(["run", "model.onnx"]) == ExitCode.NO_RUNTIME
-    assert "`polyop run` is a command of the program polyop" in capsys.readouterr().err
-    assert commands.main(["--help"]) == ExitCode.OK
-    assert "not installed here" in capsys.readouterr().out
+    for words in (["run", "model.onnx"], ["--help"], []):
+        assert commands.main(words) == ExitCode.NO_RUNTIME
+        assert "expected a command out of batch, triton, " in capsys.readouterr().err
+
+
+def test_a_program_of_another_version(tmp_path: Path) -> None:
+    """It has a command in Python that this package lacks, and hands it over again and again."""
+    (tmp_path / "polyop").write_text(f'#!/bin/sh\nexec {sys.executable} -m polyop "$@"\n')
+    (tmp_path / "polyop").chmod(0o755)
+    (tmp_path / "python").symlink_to(sys.executable)
+    code = f"import sys; sys.executable = {str(tmp_path / 'python')!r}; import polyop.__main__ as m; sys.exit(m._run())"
+    done = run(sys.executable, "-c", code, "newer", cwd=tmp_path, PATH=str(tmp_path))
+    assert done.returncode == ExitCode.NO_RUNTIME
+    assert "got 'newer'" in done.stderr
 
 
 # ---- which Python ----------------------------------------------------------------------------------------------------
@@ -141,6 +143,23 @@ def test_a_python_without_polyop_is_skipped(program: str, tmp_path: Path) -> Non
     assert "python3 on PATH: does not exist" in done.stderr
 
 
+def test_a_python_that_has_polyop_starts_once(program: str, tmp_path: Path) -> None:
+    """Its environment shows that without a second process, also where a file of paths leads to a checkout."""
+    folder = tmp_path / "bin"
+    site = tmp_path / "lib" / "python3.99" / "site-packages"
+    site.mkdir(parents=True)
+    python(folder / "python3.99", "here", False)  # what only looks for the package finds none
+    (folder / "python").symlink_to("python3.99")
+    shutil.copy(Path(program).resolve(), folder / "polyop")
+    (site / "polyop.pth").write_text(f"{ROOT / 'python'}\n")
+    assert run(folder / "polyop", "portable", cwd=tmp_path, PATH="/nowhere").stdout == "here polyop portable\n"
+    (site / "polyop.pth").unlink()
+    assert run(folder / "polyop", "portable", cwd=tmp_path, PATH="/nowhere").returncode == ExitCode.NO_RUNTIME
+    (site / "polyop").mkdir()
+    (site / "polyop" / "__init__.py").touch()
+    assert run(folder / "polyop", "portable", cwd=tmp_path, PATH="/nowhere").stdout == "here polyop portable\n"
+
+
 # ---- errors ----------------------------------------------------------------------------------------------------------
 
 
@@ -163,15 +182,21 @@ def align(**attributes: int) -> onnx.ModelProto:
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["rnu"], 2, "did you mean 'run'?"),
-        (["--versoin"], 2, "did you mean '--version'?"),
         (["batch", "--maen", "1"], 2, "did you mean '--mean'?"),
         (["optimize", "m.onnx"], 2, "--output is required"),
         (["optimize"], 2, "model and --output are required"),
         (["optimize", "m.onnx", "-o", "x.onnx", "--threads", "0"], 2, "--threads: '0' is not an integer in [1 - 1024]"),
         (["optimize", "m.onnx", "-o", "x.onnx", "--layout", "CHW"], 2, "--layout: expected NCHW or NHWC, got 'CHW'"),
         (["optimize", "m.onnx", "-o", "x.onnx", "-i", "x=text.txt"], 2, "unknown kind"),
-        (["optimize", "m.onnx", "-o", "x.onnx", "-i", "y=zeros"], 2, "the model has no input 'y'"),
+        (
+            ["optimize", "m.onnx", "-o", "x.onnx", "-i", "y=zeros"],
+            2,
+            "the model has no input 'y'\n  hint: its inputs are x: float[n, 2]",
+        ),
+        (["optimize", "m.onnx", "-o", "x.onnx", "--shape", "X=1x2"], 2, "has no input 'X'\n  hint: did you mean 'x'?"),
+        (["batch", "m.onnx", "-i", "y=in", "-o", "out"], 2, "the model has no input 'y'"),
+        (["batch", "m.onnx", "-i", "in", "-o", "out", "--set", "y=1"], 2, "the model has no input 'y'"),
+        (["convert", "m.onnx", "-o", "m.engine", "--shapes", "y=1"], 2, "the model has no input 'y'"),
         (["optimize", "m.onnx", "-o", "x.onnx", "-i", "x=text.npy"], 3, "text.npy"),
         (["optimize", "m.onnx", "-o", "x.onnx", "-i", "x=none.npy"], 3, "'none.npy'"),
         (["optimize", "m.onnx", "-o", "x.onnx", "--set", "x=1,a"], 2, "--set x"),
@@ -519,7 +544,7 @@ def test_every_exception_is_one_line(
         def fail(options: object, error: BaseException = error) -> int:
             raise error
 
-        monkeypatch.setattr(commands._module(name), "run", fail)
+        monkeypatch.setattr(f"polyop._commands.{name}.run", fail)
         assert commands.main(words) == describe(error).code
         captured = capsys.readouterr()
         assert not captured.out

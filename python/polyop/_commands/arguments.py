@@ -6,10 +6,10 @@ from __future__ import annotations
 import argparse
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from polyop._commands.errors import usage
+from polyop._commands.errors import suggestion, usage
 from polyop._commands.numbers import parse_channels, parse_integer, parse_range, parse_real, parse_size
 
 MAX_THREADS = 1024
@@ -62,33 +62,8 @@ class Parser(argparse.ArgumentParser):
                 return
             option = word.partition("=")[0] if word.startswith("--") else word[:2]
             if re.match(r"--|-[A-Za-z]", word) and option not in known:
-                near = nearest(option, [name for name in known if name.startswith("--")])
-                suggestion = f"did you mean '{near}'? " if near else ""
-                raise usage(f"{self.prog} has no option '{option}'", f"{suggestion}`{self.prog} --help` lists all")
-
-
-def nearest(word: str, candidates: Iterable[str]) -> str:
-    """Returns the candidate with the smallest edit distance, ignoring case, or "" if none is near."""
-    best, best_distance = "", max(2, len(word) // 3) + 1
-    for candidate in candidates:
-        distance = _distance(word.lower(), candidate.lower())
-        if distance < best_distance:
-            best, best_distance = candidate, distance
-    return best
-
-
-def _distance(a: str, b: str) -> int:
-    """Returns the edit distance, as cli/base/text.cc. Two exchanged neighbours, as in --htlm, are one edit."""
-    before: list[int] = []
-    last = list(range(len(b) + 1))
-    for i, x in enumerate(a, 1):
-        row = [i]
-        for j, y in enumerate(b, 1):
-            row.append(min(last[j - 1] + (x != y), last[j] + 1, row[j - 1] + 1))
-            if i > 1 and j > 1 and x == b[j - 2] and a[i - 2] == y:
-                row[j] = min(row[j], before[j - 2] + 1)
-        before, last = last, row
-    return last[-1]
+                near = suggestion(option, (name for name in known if name.startswith("--")))
+                raise usage(f"{self.prog} has no option '{option}'", f"{near}`{self.prog} --help` lists all")
 
 
 def integer(low: int, high: int) -> Callable[[str], int]:

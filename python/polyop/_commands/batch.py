@@ -21,10 +21,13 @@ from polyop._commands.arguments import (
     real,
 )
 from polyop._commands.errors import CommandError, ExitCode, usage
-from polyop._commands.models import OLDEST_ONNXRUNTIME, check_model, check_nodes, check_onnxruntime
+from polyop._commands.models import OLDEST_ONNXRUNTIME, check_inputs, check_nodes, check_onnxruntime
+from polyop._commands.numbers import split_named
 from polyop._progress import bars
 
 if TYPE_CHECKING:
+    from onnx import ModelProto
+
     from polyop.batch import Cluster, Report
     from polyop.batch.drawings import Drawings
 
@@ -136,8 +139,9 @@ def _run(options: argparse.Namespace) -> int:
         if options.ray is None and getattr(options, name) is not None:
             raise usage(f"--{name.replace('_', '-')} requires --ray")
     images = image_options(options)
-    check_nodes(options.model, options.ops)
-    drawings = _drawings(options)
+    model = check_nodes(options.model, options.ops)
+    _check_names(options, model)
+    drawings = _drawings(options, model)
     check_onnxruntime(OLDEST_ONNXRUNTIME)
     from polyop import batch
 
@@ -155,7 +159,15 @@ def _run(options: argparse.Namespace) -> int:
     return ExitCode.FAILED if report.failed else ExitCode.OK
 
 
-def _drawings(options: argparse.Namespace) -> Drawings | None:
+def _check_names(options: argparse.Namespace, model: ModelProto) -> None:
+    """Raises CommandError for a name that no input of the model has."""
+    from polyop.batch.sources import Input
+
+    sets = (split_named("--set", text)[0] for text in options.set)
+    check_inputs(model, [*filter(None, (Input.parse(text).name for text in options.input)), *sets])
+
+
+def _drawings(options: argparse.Namespace, model: ModelProto) -> Drawings | None:
     """Returns what to draw with, or None. Raises CommandError before the batch runs if its results cannot be drawn."""
     given = [f"--{name}" for name in _OF_DETECTIONS if getattr(options, name)]
     if not given:
@@ -168,7 +180,6 @@ def _drawings(options: argparse.Namespace) -> Drawings | None:
         if file and Path(file).suffix.lower() not in extensions:
             raise usage(f"--{name}: expected a file {' or '.join(extensions)}, got '{file}'")
     _check_not_inputs(options)
-    model = check_model(options.model)
     if "detection_boxes" not in [output.name for output in model.graph.output]:
         raise CommandError(
             ExitCode.FAILED,

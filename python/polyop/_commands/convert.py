@@ -18,7 +18,7 @@ from polyop import __version__, _isolation
 from polyop._commands import terminal
 from polyop._commands.arguments import add_image_options, add_json_option, add_memory_option, choice, integer
 from polyop._commands.errors import CommandError, ExitCode, usage
-from polyop._commands.models import check_attributes, check_model, check_output, check_provided
+from polyop._commands.models import check_attributes, check_inputs, check_model, check_output, check_provided
 from polyop._commands.numbers import parse_number, parse_shape, split_named
 from polyop._progress import bars
 
@@ -119,6 +119,7 @@ def run(options: argparse.Namespace) -> int:
         return _to_openvino(options)
     model = check_model(options.model)
     check_attributes(model)
+    check_inputs(model, [*shapes, *constants])
     check_output(options.model, options.output)
     _check_timing_cache(options)
     restart_with_parser_path()
@@ -221,7 +222,7 @@ def _build(
                 constants=constants,
                 plugins=plugins,
                 timing_cache=options.timing_cache,
-                calibration=_samples(options) if options.int8 else None,
+                calibration=_samples(options, model) if options.int8 else None,
                 builder_optimization_level=options.builder_optimization_level,
                 progress=bars(stack),
                 verbose=options.verbose,
@@ -254,10 +255,10 @@ def _build(
     return {"bytes": len(engine.data), "layers": engine.layers, "needs": needs}
 
 
-def _samples(options: argparse.Namespace) -> Iterator[dict[str, np.ndarray]]:
+def _samples(options: argparse.Namespace, model: ModelProto) -> Iterator[dict[str, np.ndarray]]:
     from polyop._commands.inputs import read_samples
 
-    return read_samples(options, Path(options.calibration))
+    return read_samples(options, model, Path(options.calibration))
 
 
 def _common(shapes: list[list[int]]) -> list[int]:

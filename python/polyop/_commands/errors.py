@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import sys
 import traceback
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -40,6 +42,18 @@ class CommandError(PolyopError):
 def usage(message: str, hint: str = "") -> CommandError:
     """Returns an error of the command line."""
     return CommandError(ExitCode.USAGE, message, hint)
+
+
+def nearest(word: str, candidates: Iterable[str], least: float = 0.6) -> str:
+    """Returns the candidate that is most like the word, ignoring case, or "" if none has this ratio of likeness."""
+    lower = {candidate.lower(): candidate for candidate in candidates}
+    return next((lower[found] for found in difflib.get_close_matches(word.lower(), lower, 1, least)), "")
+
+
+def suggestion(word: str, candidates: Iterable[str]) -> str:
+    """Returns "did you mean 'CANDIDATE'? " or ""."""
+    near = nearest(word, candidates)
+    return f"did you mean '{near}'? " if near else ""
 
 
 @dataclass(frozen=True)

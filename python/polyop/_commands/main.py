@@ -10,18 +10,16 @@ import sysconfig
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
-from polyop import __version__
 from polyop._commands import interrupts, terminal
-from polyop._commands.arguments import Parser, nearest
-from polyop._commands.errors import CommandError, ExitCode, report, usage
+from polyop._commands.arguments import Parser
+from polyop._commands.errors import CommandError, ExitCode, report
 from polyop._system import program_file
 from polyop.errors import INSTALL
 
 COMMANDS = ("batch", "triton", "attach", "optimize", "convert", "portable", "doctor")
-PROGRAM_COMMANDS = ("run", "inspect", "verify", "bench", "ops", "new", "test", "cmake-dir", "completion", "man", "help")
-"""Those of the program `polyop`, which is C++."""
+"""Those in Python. The program `polyop` has the others, and lists and explains all."""
+_BECAME = "POLYOP_BECAME_PROGRAM"
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -30,17 +28,9 @@ def main(words: Sequence[str] | None = None) -> int:
     terminal.escape_output()
     needs = ""
     try:
-        if not words or words[0] in ("-h", "--help"):
-            print(_help())
-            return ExitCode.OK if words else ExitCode.USAGE
-        if words[0] == "--version":
-            print(f"polyop {__version__}")
-            return ExitCode.OK
-        if words[0] in PROGRAM_COMMANDS or words[0] == "--licenses":
+        if not words or words[0] not in COMMANDS:
             _become_program(words)
-        if words[0] not in COMMANDS:
-            raise _unknown(words[0])
-        command = _module(words[0])
+        command = import_module(f"polyop._commands.{words[0]}")
         needs = command.NEEDS
         parser = Parser(f"polyop {words[0]}", command.SUMMARY, command.FOOTER)
         command.add_arguments(parser)
@@ -49,34 +39,6 @@ def main(words: Sequence[str] | None = None) -> int:
         return code
     except (Exception, KeyboardInterrupt) as error:
         return report(interrupts.cause(error), needs)
-
-
-def _module(name: str) -> ModuleType:
-    return import_module(f"polyop._commands.{name}")
-
-
-def _unknown(word: str) -> Exception:
-    kind, known = (
-        ("option", ["--help", "--version"]) if word.startswith("-") else ("command", COMMANDS + PROGRAM_COMMANDS)
-    )
-    near = nearest(word, known)
-    suggestion = f"did you mean '{near}'? " if near else ""
-    return usage(f"polyop has no {kind} '{word}'", f"{suggestion}`python -m polyop --help` lists all")
-
-
-def _help() -> str:
-    commands = "\n".join(f"  {name:<10}{_module(name).SUMMARY}" for name in COMMANDS)
-    program = find_program()
-    where = f"the program {program}" if program else "the program polyop, which is not installed here"
-    return f"""Usage: python -m polyop COMMAND …
-
-Commands:
-{commands}
-
-Commands of {where}:
-  {", ".join(PROGRAM_COMMANDS)}
-
-`python -m polyop COMMAND --help` describes a command."""
 
 
 def find_program() -> Path | None:
@@ -91,12 +53,14 @@ def find_program() -> Path | None:
 def _become_program(words: list[str]) -> None:
     """Replaces this process by the program. Raises CommandError if it is not installed."""
     program = find_program()
-    if program is None:
+    already = os.environ.get(_BECAME) == str(os.getpid())  # a program of another version has handed the command back
+    if program is None or already:
         raise CommandError(
             ExitCode.NO_RUNTIME,
-            f"`polyop {words[0]}` is a command of the program polyop, which is neither in the environment of "
-            f"{sys.executable} nor on PATH",
+            f"expected a command out of {', '.join(COMMANDS)}, or the program polyop, which has the others and is neither "
+            f"in the environment of {sys.executable} nor on PATH; got '{' '.join(words[:1])}'",
             INSTALL,
         )
     sys.stdout.flush()
+    os.environ[_BECAME] = str(os.getpid())
     os.execv(program, [str(program), *words])

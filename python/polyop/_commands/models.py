@@ -6,14 +6,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from polyop._commands.arguments import nearest
-from polyop._commands.errors import CommandError, ExitCode, usage
+from polyop._commands.errors import CommandError, ExitCode, suggestion, usage
 from polyop._onnx.atomic_file import prepare_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from onnx import ModelProto, NodeProto
+    from onnx import ModelProto, NodeProto, ValueInfoProto
 
 OLDEST_ONNXRUNTIME = (1, 20)
 """As the extras `optimize` and `batch` require."""
@@ -63,12 +62,41 @@ def check_model(path: str) -> ModelProto:
     return model
 
 
-def check_nodes(path: str, libraries: Sequence[str] = ()) -> None:
+def check_nodes(path: str, libraries: Sequence[str] = ()) -> ModelProto:
     """Like check_model, check_provided and check_attributes. Further libraries may provide any operator."""
     model = check_model(path)
     if not libraries:
         check_provided(model, path)
     check_attributes(model)
+    return model
+
+
+def inputs_of(model: ModelProto) -> list[ValueInfoProto]:
+    """Returns the inputs, without those that have initializers."""
+    initialized = {tensor.name for tensor in model.graph.initializer}
+    return [value for value in model.graph.input if value.name not in initialized]
+
+
+def check_inputs(model: ModelProto, names: Iterable[str]) -> None:
+    """Raises CommandError if the model has no input of one of the names."""
+    inputs = {value.name: value for value in inputs_of(model)}
+    for name in names:
+        if name not in inputs:
+            known = ", ".join(f"{other}: {_type_text(value)}" for other, value in inputs.items()) or "none"
+            raise usage(f"the model has no input '{name}'", f"{suggestion(name, inputs)}its inputs are {known}")
+
+
+def extents(value: ValueInfoProto) -> tuple[int | str | None, ...]:
+    """Returns the shape of an input, with the names of dynamic dimensions, or None for those without a name."""
+    dims = value.type.tensor_type.shape.dim
+    return tuple(d.dim_param or (d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else None) for d in dims)
+
+
+def _type_text(value: ValueInfoProto) -> str:
+    from onnx import TensorProto
+
+    shape = ", ".join("?" if extent is None else str(extent) for extent in extents(value))
+    return f"{TensorProto.DataType.Name(value.type.tensor_type.elem_type).lower()}[{shape}]"
 
 
 def without_provider(model: ModelProto) -> list[NodeProto]:
@@ -115,14 +143,12 @@ def check_attributes(model: ModelProto) -> None:
         unknown = (a.name for a in node.attribute if a.name not in (*known, *WITHOUT_EFFECT))
         if (name := next(unknown, None)) is None:
             continue
-        near = nearest(name, known)
         which = f" (node '{node.name}')" if node.name else ""
         package = "" if operator["package"] == "polyop" else f"{operator['package']}::"
         raise CommandError(
             ExitCode.BAD_FILE,
             f"{type_of(node)}{which}: unknown attribute '{name}'",
-            (f"did you mean '{near}'? " if near else "")
-            + f"`polyop ops {package}{operator['name']}` lists the attributes",
+            f"{suggestion(name, known)}`polyop ops {package}{operator['name']}` lists the attributes",
         )
 
 

@@ -22,6 +22,7 @@ from polyop._commands.arguments import (
 from polyop._commands.errors import ExitCode, usage
 from polyop._commands.models import (
     OLDEST_ONNXRUNTIME,
+    check_inputs,
     check_nodes,
     check_onnxruntime,
     check_output,
@@ -120,18 +121,22 @@ def run(options: argparse.Namespace) -> int:
     for text in options.set:
         split_named("--set", text)
     target = _target(options)
-    check_nodes(options.model, options.ops)
+    model = check_nodes(options.model, options.ops)
+    given = [*options.set, *(text for text in options.input if "=" in text)]
+    check_inputs(model, [*shapes, *(text.partition("=")[0] for text in given)])
     check_onnxruntime(OLDEST_ONNXRUNTIME)
     check_output(options.model, options.output)
     from polyop._commands.inputs import read_inputs
-    from polyop._onnx.files import external_files, read_model
     from polyop.optimizing import optimize
+    from polyop.optimizing.files import Source
 
-    inputs = read_inputs(options, shapes) if options.input or options.set else {}
+    inputs = read_inputs(options, model, shapes) if given or options.input else {}
+    source = Source(model, Path(options.model))
+    del model  # of a large model, `source` keeps only a copy on the disk
     with ExitStack() as stack:
         progress: dict[str, Any] = {"progress": step} if (step := bars(stack)) else {}
         report = optimize(
-            options.model,
+            source,
             options.output,
             inputs=inputs,
             shapes=shapes,
@@ -157,6 +162,6 @@ def run(options: argparse.Namespace) -> int:
     size = terminal.bytes_text(Path(options.output).stat().st_size)
     unchanged = "" if report.replaced or report.moved else ": the same file"
     print(f"{terminal.green('wrote')} {options.output} ({size}){unchanged}")
-    if data := external_files(read_model(Path(options.output)), Path(options.output)):
-        print(f"  its tensors are in {', '.join(data)}: keep the files together")
+    if report.data:
+        print(f"  its tensors are in {', '.join(report.data)}: keep the files together")
     return ExitCode.OK

@@ -7,8 +7,8 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from polyop._commands import terminal
-from polyop._commands.arguments import add_json_option, nearest
-from polyop._commands.errors import CommandError, ExitCode, usage
+from polyop._commands.arguments import add_json_option
+from polyop._commands.errors import CommandError, ExitCode, suggestion, usage
 from polyop._commands.models import check_attributes, check_model, check_output, type_of, without_provider
 
 if TYPE_CHECKING:
@@ -97,8 +97,7 @@ def _check_only(options: argparse.Namespace, model: Any) -> None:
     )
     for name in options.only:
         if name.removeprefix("::") not in names:
-            near = nearest(name, names)
-            hint = f"did you mean '{near}'?" if near else f"it has {', '.join(names) or 'none'}"
+            hint = suggestion(name, names).rstrip() or f"it has {', '.join(names) or 'none'}"
             raise usage(f"--only {name}: {options.model} has no such node", hint)
 
 

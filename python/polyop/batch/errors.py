@@ -28,6 +28,10 @@ class SampleError(PolyopError, ValueError):
     """One input is unreadable or does not fit the model. Others are not affected."""
 
 
+class UnreadableError(SampleError):
+    """A file is damaged, of another kind, or too large."""
+
+
 def describe_error(error: BaseException) -> str:
     """Returns an error's text as one line, with the type of errors that are not polyop's."""
     text = one_line(error, 600)

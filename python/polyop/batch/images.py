@@ -23,7 +23,7 @@ from PIL.PngImagePlugin import PngImageFile
 from PIL.TiffImagePlugin import TiffImageFile
 from PIL.WebPImagePlugin import WebPImageFile
 
-from polyop.batch.errors import BatchError, SampleError
+from polyop.batch.errors import BatchError, SampleError, UnreadableError
 from polyop.batch.interface import Tensor, cast
 from polyop.batch.memory import Memory
 from polyop.batch.resizing import letterboxed, resized
@@ -124,12 +124,15 @@ def read(data: bytes, name: str, memory: Memory | None = None) -> np.ndarray:
     """Decodes a PNG, JPEG, BMP, WebP or TIFF file to 8-bit RGB, [H, W, 3]: the first image of several.
 
     Applies the EXIF orientation. Transparent pixels are on white. Of 16 bits, keeps the higher 8. Converts CMYK, and
-    PNG files with a gamma. Raises SampleError if the file is damaged, of another kind, or its pixels exceed `memory`.
+    PNG files with a gamma. Raises UnreadableError if the file is damaged, of another kind, or its pixels exceed
+    `memory`.
     """
     try:
         with _open(data, name) as image:
             if image.width * image.height > _MAX_PIXELS:
-                raise SampleError(f"'{name}': expected at most {_MAX_PIXELS} pixels, got {image.width}x{image.height}")
+                raise UnreadableError(
+                    f"'{name}': expected at most {_MAX_PIXELS} pixels, got {image.width}x{image.height}"
+                )
             (memory or Memory()).take(name, image.width * image.height * 3, len(data))
             pixels = _pixels(image, name)
             orientation = 1
@@ -137,9 +140,9 @@ def read(data: bytes, name: str, memory: Memory | None = None) -> np.ndarray:
                 orientation = image.getexif().get(_ORIENTATION, 1)
             return _upright(pixels, orientation)
     except (OSError, SyntaxError, ValueError) as error:
-        if isinstance(error, SampleError):
+        if isinstance(error, UnreadableError):
             raise
-        raise SampleError(f"'{name}' is not a readable image: {error}") from None
+        raise UnreadableError(f"'{name}' is not a readable image: {error}") from None
 
 
 def _open(data: bytes, name: str) -> ImageFile.ImageFile:
@@ -155,18 +158,18 @@ def _open(data: bytes, name: str) -> ImageFile.ImageFile:
         return TiffImageFile(file)
     if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
         if not features.check("webp"):
-            raise SampleError(
+            raise UnreadableError(
                 f"'{name}': expected PNG, JPEG, BMP or TIFF, got WebP, which this Pillow was built without"
             )
         return WebPImageFile(file)
-    raise SampleError(f"'{name}' is not a readable image: expected PNG, JPEG, BMP, WebP or TIFF")
+    raise UnreadableError(f"'{name}' is not a readable image: expected PNG, JPEG, BMP, WebP or TIFF")
 
 
 def _pixels(image: ImageFile.ImageFile, name: str) -> np.ndarray:
     """Returns the pixels as they are stored, in 8-bit RGB."""
     is_png = image.format == "PNG"
     if image.mode == "F" or (image.mode.startswith("I") and not is_png and not image.mode.startswith("I;16")):
-        raise SampleError(f"'{name}': expected 8 or 16 bits per channel, got other numbers: pass it as .npy")
+        raise UnreadableError(f"'{name}': expected 8 or 16 bits per channel, got other numbers: pass it as .npy")
     image.load()
     transparent = image.info.get("transparency")
     if image.mode.startswith("I"):  # one channel of 16 bits

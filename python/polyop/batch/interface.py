@@ -6,13 +6,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import onnxruntime as ort
 
 import polyop
 from polyop.batch.errors import BatchError, SampleError, describe_error
+
+if TYPE_CHECKING:
+    import onnxruntime as ort
 
 _TYPES = {
     "float": "float32", "double": "float64", "float16": "float16", "bool": "bool",
@@ -80,12 +82,13 @@ class SessionOptions:
 class Model:
     """A session with polyop's operators, and its inputs and outputs by name."""
 
-    session: ort.InferenceSession
+    session: ort.InferenceSession | None  # None: only the interface is known
     inputs: Mapping[str, Tensor]
     outputs: Mapping[str, Tensor]
     metadata: Mapping[str, str] = field(default_factory=dict)
 
     def run(self, feeds: Mapping[str, np.ndarray], outputs: Sequence[str]) -> dict[str, np.ndarray]:
+        assert self.session is not None
         return dict(zip(outputs, self.session.run(list(outputs), dict(feeds)), strict=True))
 
     def input(self, name: str) -> Tensor:
@@ -108,6 +111,8 @@ class Model:
 
 def open_model(path: str | Path, options: SessionOptions | None = None) -> Model:
     """Opens a model. Raises BatchError if ONNX Runtime rejects it, or cannot use the requested GPU."""
+    import onnxruntime as ort
+
     options = options or SessionOptions()
     if not Path(path).is_file():
         raise BatchError(f"'{path}': expected a file, found none")

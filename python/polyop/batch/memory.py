@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from polyop.batch.errors import SampleError
+from polyop.batch.errors import UnreadableError
 
 FREE, PER_BYTE = 1 << 28, 64
 """Bytes of memory by default: for a file, and for each of its bytes. As in cli/base/file.h."""
@@ -18,12 +18,12 @@ class Memory:
         self._taken, self._allowed = 0, FREE
 
     def take(self, source: str, needed: int, size: int) -> None:
-        """Call it before the contents of a file of `size` bytes are allocated. Raises SampleError."""
+        """Call it before the contents of a file of `size` bytes are allocated. Raises UnreadableError."""
         self._taken += needed
         self._allowed += PER_BYTE * size
         allowed = self._limit or self._allowed
         if self._taken > allowed:
-            raise SampleError(
+            raise UnreadableError(
                 f"'{source}': expected contents of at most {allowed / 1e6:.1f} MB, got {self._taken / 1e6:.1f} MB",
                 "--memory GB, or memory= of the function, allows more",
             )

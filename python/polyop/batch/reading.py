@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from polyop.batch import images, video
-from polyop.batch.errors import BatchError, SampleError
+from polyop.batch.errors import BatchError, SampleError, UnreadableError
 from polyop.batch.images import Format, ImageOptions
 from polyop.batch.interface import Model, Tensor
 from polyop.batch.memory import Memory
@@ -71,7 +71,11 @@ class Reader:
 
     def of_file(self, data: bytes, name: str) -> Arrays:
         """Returns a sample from a file's content. The extension of `name` determines the format. Raises SampleError."""
-        return self._complete(self._arrays(data, name, self.stream, Memory(self._memory)), name)
+        return self._complete(self.arrays(data, name), name)
+
+    def arrays(self, data: bytes, name: str) -> Arrays:
+        """Like of_file, but some inputs may lack a value."""
+        return self._arrays(data, name, self.stream, Memory(self._memory))
 
     def of_frame(self, pixels: np.ndarray, source: str) -> Arrays:
         """Returns a sample from the pixels [H, W, 3] of a video's frame. Raises SampleError."""
@@ -213,29 +217,29 @@ def _array(data: bytes) -> np.ndarray:
 
 
 def read_npy(data: bytes, name: str) -> np.ndarray:
-    """Returns the array of a .npy file. Raises SampleError."""
+    """Returns the array of a .npy file. Raises UnreadableError."""
     try:
         return _array(data)
     except (ValueError, EOFError, OSError) as error:
-        raise SampleError(f"'{name}' is not a readable .npy file: {error}") from None
+        raise UnreadableError(f"'{name}' is not a readable .npy file: {error}") from None
 
 
 def read_npz(data: bytes, name: str, names: Collection[str], memory: Memory) -> dict[str, np.ndarray]:
-    """Returns the arrays of these names that a .npz file has. Raises SampleError."""
+    """Returns the arrays of these names that a .npz file has. Raises UnreadableError."""
     import zipfile
 
     if not data.startswith(_ZIP):
-        raise SampleError(f"'{name}' is not a readable .npz file: expected a zip archive")
+        raise UnreadableError(f"'{name}' is not a readable .npz file: expected a zip archive")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = {m.filename.removesuffix(".npy"): m for m in archive.infolist()}
             taken = {n: member for n, member in members.items() if n in names}
             memory.take(name, sum(member.file_size for member in taken.values()), len(data))
             return {n: _array(archive.read(member)) for n, member in taken.items()}
-    except SampleError:
+    except UnreadableError:
         raise
     except (ValueError, EOFError, OSError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
-        raise SampleError(f"'{name}' is not a readable .npz file: {error}") from None
+        raise UnreadableError(f"'{name}' is not a readable .npz file: {error}") from None
 
 
 def _points(data: bytes, tensor: Tensor, name: str) -> np.ndarray:

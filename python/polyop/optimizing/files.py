@@ -10,7 +10,7 @@ import onnx
 import onnx_ir as ir
 
 from polyop._onnx.atomic_file import AtomicFile, prepare_folder
-from polyop._onnx.files import ModelFileError, copy_external_files, copy_file, data_folder, read_model
+from polyop._onnx.files import ModelFileError, copy_external_files, copy_file, data_folder, external_files
 from polyop.errors import one_line
 from polyop.optimizing import one_file
 from polyop.optimizing.errors import FileError
@@ -24,47 +24,62 @@ _COPY, _DATA = "model.onnx", "weights.data"
 
 
 class Source:
-    """A model that can be loaded repeatedly, from a file or a ModelProto."""
+    """A model that can be loaded repeatedly, from a ModelProto or a file, which is read once."""
 
-    def __init__(self, model: str | Path | onnx.ModelProto, folder: Path) -> None:
-        """folder: for the working copy with the tensors of large models."""
-        self.path = None if isinstance(model, onnx.ModelProto) else Path(model)
+    folder = Path()
+    """For the working copy with the tensors of large models."""
+
+    def __init__(self, model: str | Path | onnx.ModelProto, path: Path | None = None) -> None:
+        """path: the file that a ModelProto was read from, without its external data. Raises FileError."""
+        self.path = path if isinstance(model, onnx.ModelProto) else Path(model)
         self.name = str(self.path) if self.path else "the model"
         self.data_folder = self.path.parent.resolve() if self.path else None  # of external tensors
-        self._given = model
-        self._folder = folder
+        self.proto = model if isinstance(model, onnx.ModelProto) else _read(self.path)
 
     def load(self) -> ir.Model:
         """Returns the unchanged model. Raises FileError if a file is missing or damaged."""
         if not self.is_copied:
-            model = ir.from_proto(self._given) if isinstance(self._given, onnx.ModelProto) else read(self.path)
-            _normalize(model)
+            model = _parsed(self.proto, self.path)
             if self.path is not None and (tensors := external_tensors(model)):
                 self.data_folder = Path(tensors[0].base_dir)
-            if external_tensors(model) or size_of(model) <= _KEEP_IN_MEMORY:
+            if external_tensors(model) or _of_attributes(model) or size_of(model) <= _KEEP_IN_MEMORY:
                 return model
-            ir.external_data.unload_from_model(model, self._folder, _DATA, size_threshold_bytes=1024)
-            ir.save(model, self._folder / _COPY)
-            self.data_folder = self._folder
-            del model  # a single small tensor keeps all bytes of the file alive
-        return read(self._folder / _COPY)
+            ir.external_data.unload_from_model(model, self.folder, _DATA, size_threshold_bytes=1024)
+            ir.save(model, self.folder / _COPY)
+            self.data_folder = self.folder
+            del model, self.proto  # a single small tensor keeps all bytes of the file alive
+        return _parsed(_read(self.folder / _COPY), self.folder / _COPY)
 
     @property
     def is_copied(self) -> bool:
         """True if the tensors are in the model's file, and external in the working copy."""
-        return self.data_folder == self._folder
+        return self.data_folder == self.folder
 
 
-def read(path: Path) -> ir.Model:
-    """Reads a model. Raises FileError if it or its external data is missing, damaged or outside the file's folder."""
+def _read(path: Path) -> onnx.ModelProto:
+    """Reads a model without its external data. Raises FileError."""
     try:
-        model = ir.load(path)
+        return onnx.load(path, load_external_data=False)
     except FileNotFoundError:
         raise FileError(f"{path} does not exist") from None
     except OSError as error:
         raise FileError(f"{path} cannot be read: {error.strerror or error}") from error
-    except Exception as error:  # protobuf and onnx_ir raise errors of many types
+    except Exception as error:  # protobuf raises errors of many types
         raise FileError(f"{path} is not an ONNX model, or damaged: {one_line(error)}") from error
+
+
+def _parsed(proto: onnx.ModelProto, path: Path | None) -> ir.Model:
+    """Returns a model that was read from this file. Raises FileError if it is damaged, or if its external data is
+    missing, damaged or outside the file's folder."""
+    if path is None:
+        model = ir.from_proto(proto)
+        _normalize(model)
+        return model
+    try:
+        model = ir.from_proto(proto)
+    except Exception as error:  # onnx_ir raises errors of many types
+        raise FileError(f"{path} is not an ONNX model, or damaged: {one_line(error)}") from error
+    ir.external_data.set_base_dir(model.graph, path.parent)
     if not len(model.graph) or not model.graph.outputs:
         raise FileError(f"{path} is not an ONNX model, or damaged: its graph has no nodes or no outputs")
     _normalize(model)
@@ -173,8 +188,9 @@ def check_writable(path: Path) -> None:
         raise FileError(f"{path} cannot be written: {error.strerror}") from error
 
 
-def save(model: ir.Model, path: Path, source: Source, step: Callable[[str, int, int], None]) -> None:
-    """Writes PATH, and PATH.data if the tensors were external or are too large for the file.
+def save(model: ir.Model, path: Path, source: Source, step: Callable[[str, int, int], None]) -> list[str]:
+    """Writes PATH, and PATH.data if the tensors were external or are too large for the file. Returns the names of the
+    files of external data.
 
     Both writes are atomic. Between the two renames, the data is new and the model is not.
     """
@@ -188,9 +204,10 @@ def save(model: ir.Model, path: Path, source: Source, step: Callable[[str, int, 
             with AtomicFile(path) as new, AtomicFile(data) as new_data:  # the latter is renamed first
                 _move_outside(model, new_data, data.name, step)
                 new.write_bytes(ir.to_proto(model).SerializeToString())
-        else:
-            with AtomicFile(path) as new:
-                one_file.write(model, new, lambda done, steps: step("writing", done, steps))
+            return [data.name]
+        with AtomicFile(path) as new:
+            one_file.write(model, new, lambda done, steps: step("writing", done, steps))
+        return []
     except OSError as error:
         raise FileError(f"{path} cannot be written: {error.strerror or error}") from error
 
@@ -211,13 +228,15 @@ def _move_outside(model: ir.Model, path: Path, name: str, step: Callable[[str, i
                 )  # fmt: skip
 
 
-def copy(source: Source, path: Path) -> None:
-    """Copies the file and its external data."""
-    if source.path.resolve() == path.resolve():
-        return
+def copy(source: Source, path: Path) -> list[str]:
+    """Copies the file and its external data. Returns the names of the files of external data."""
     try:
-        copy_external_files(read_model(source.path), source.path, path.parent)
-        copy_file(source.path, path)
+        data = [] if source.is_copied else external_files(source.proto, source.path)
+        if source.path.resolve() != path.resolve():
+            if data:
+                copy_external_files(source.proto, source.path, path.parent)
+            copy_file(source.path, path)
+        return data
     except OSError as error:
         raise FileError(f"{path} cannot be written: {error.strerror}") from error
     except ModelFileError as error:

@@ -77,7 +77,7 @@ class _Reason:
 
 
 def optimize(
-    model: str | Path | onnx.ModelProto,
+    model: str | Path | onnx.ModelProto | files.Source,
     output: str | Path | None = None,
     *,
     inputs: Mapping[str, np.ndarray] | None = None,
@@ -116,17 +116,19 @@ def optimize(
         files.check_writable(Path(output))
     options = Options(all, allow_fix, measure, tolerance, inputs or {}, shapes or {}, Target(target), plugin_domain)
     with tempfile.TemporaryDirectory(prefix="polyop-") as folder:
-        work = _Work(files.Source(model, Path(folder)), options, threads, tuple(libraries), progress)
+        source = model if isinstance(model, files.Source) else files.Source(model)
+        source.folder = Path(folder)
+        work = _Work(source, options, threads, tuple(libraries), progress)
         result, report = work.run()
         if output is None:
             ir.external_data.load_to_model(result)
             report.model = ir.to_proto(result)
             return report
         output = Path(output)
-        if report.replaced or report.moved or work.source.path is None:
-            files.save(result, output, work.source, progress)
+        if report.replaced or report.moved or source.path is None:
+            report.data = files.save(result, output, source, progress)
         else:
-            files.copy(work.source, output)
+            report.data = files.copy(source, output)
         report.bytes_after = output.stat().st_size
         return report
 

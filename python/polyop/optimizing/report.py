@@ -41,6 +41,7 @@ class Report:
     moved: int = 0  # nodes that are in the domain trt.plugins now
     needs_polyop: bool = False  # a replacement has no function of standard operators in the file
     model: onnx.ModelProto | None = None  # if it was not written to a file
+    data: list[str] = field(default_factory=list)  # the files of the written model's external data
 
     @property
     def replaced(self) -> Counter[str]:
