@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import doctest
 import re
 import shutil
 import subprocess
@@ -11,9 +12,14 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
+import onnx
+import onnxruntime
 import pytest
 
+import polyop
 from tests.support.processes import ROOT
+from tests.support.single_node import model
 
 
 def test_generated_documentation_is_current() -> None:
@@ -102,6 +108,19 @@ def test_site_is_built_strictly(tmp_path: Path) -> None:
     assert done.returncode != 0
     assert "nowhere.md" in done.stdout + done.stderr
     assert "#elsewhere" in done.stdout + done.stderr
+
+
+def test_the_readmes_first_lines_are_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs = {"features": np.zeros((1, 256, 50, 76), np.float32), "rois": np.zeros((300, 5), np.float32)}
+    onnx.save(
+        model("mmcv::MMCVRoiAlign", inputs, attributes={"output_height": 7, "output_width": 7}),
+        tmp_path / "detector.onnx",
+    )
+    monkeypatch.chdir(tmp_path)
+    block = re.search(r"^```pycon\n(.*?)^```$", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE)
+    names = {"onnxruntime": onnxruntime, "polyop": polyop, "inputs": inputs}
+    example = doctest.DocTestParser().get_doctest(block[1], names, "README", "README.md", 0)
+    assert doctest.DocTestRunner().run(example) == (0, 2)
 
 
 def test_the_readmes_export_prints_what_it_says(tmp_path: Path) -> None:
