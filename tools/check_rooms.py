@@ -43,7 +43,7 @@ PACKAGE = ROOT / "python" / "polyop"
 # private folder keeps to this within functions, too; others may import a later layer there, where a user may lack its
 # packages. An import by a string counts where it is written: import_module("polyop.functional").
 PYTHON_LAYERS = (
-    {"_extents", "_isolation", "_progress", "_system", "errors"},
+    {"_after_import", "_extents", "_isolation", "_progress", "_system", "errors"},
     {"_composites", "_libraries", "_signatures"},
     {"_functions"},
     {"_calls"},

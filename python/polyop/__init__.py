@@ -117,7 +117,7 @@ if _libraries.find_library(_libraries.library_file("polyop", "torch")).is_file()
         with suppress(ImportError, OSError):  # PyTorch is too old: its part raises an error on first use
             import_module("polyop.functional")
     else:
-        import_module("polyop._torch.import_hook").tell_exporters()
+        import_module("polyop._torch.exporters").tell_exporters()
 
 if os.environ.get("POLYOP_MMCV") == "1":
     import_module("polyop.compat.mmcv")

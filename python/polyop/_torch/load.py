@@ -7,8 +7,8 @@ The import of this module does that, once per process.
 from __future__ import annotations
 
 from polyop._torch.autocast import register_autocast
+from polyop._torch.exporters import tell_exporters
 from polyop._torch.gradients import register_gradient
-from polyop._torch.import_hook import tell_exporters
 from polyop._torch.operators import ALL_OPERATORS
 from polyop.formulas import find
 

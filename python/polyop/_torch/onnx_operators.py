@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Registers the ONNX nodes of polyop's operators and those of packages with both of PyTorch's exporters.
 
-It adds entries for these operators and changes nothing else. import_hook.py imports this module.
+It adds entries for these operators and changes nothing else. exporters.py imports this module.
 """
 
 from __future__ import annotations
