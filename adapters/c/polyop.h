@@ -55,8 +55,8 @@ typedef struct polyop_attribute {
 
 /** The memory of outputs. `allocate` is called once for each output, when its shape is known, from the thread of the
  * call. It returns memory for the tensor, or null if there is none or the caller rejects the tensor; null is valid for
- * a tensor without elements. The address is a multiple of the element's size; other ones are errors. The memory overlaps
- * neither inputs nor other outputs, which is not checked. It must not throw. */
+ * a tensor without elements. The address is a multiple of the element's size; other ones are errors. The memory
+ * overlaps neither inputs nor other outputs, which is not checked. It must not throw. */
 typedef struct polyop_outputs {
   void* self;
   void* (*allocate)(void* self, int32_t output, int32_t type, int32_t rank, const int64_t* shape);
@@ -101,6 +101,13 @@ POLYOP_API const char* polyop_call_on_device(const char* op, int32_t num_inputs,
 /** Copies `bytes` of device memory to host memory, and waits for the copy. Returns null, or an error message, which
  * lives until the thread's next copy. */
 POLYOP_API const char* polyop_read_device(const polyop_device* device, void* to, const void* from, size_t bytes);
+
+/** Scales an image as `polyop run` and `polyop batch` do: by bilinear interpolation between the centres of pixels,
+ * without filtering, like OpenCV's INTER_LINEAR. `pixels` is 8-bit RGB, [height, width, 3], and `resized` is memory for
+ * [new_height, new_width, 3]. With `letterbox`, the image keeps its aspect ratio, at the largest size that fits, and is
+ * centred on gray (114), as in YOLO's preprocessing. Extents are below 2^30. Returns null, or an error message. */
+POLYOP_API const char* polyop_resize(const uint8_t* pixels, int64_t height, int64_t width, uint8_t* resized,
+                                     int64_t new_height, int64_t new_width, int32_t letterbox);
 
 /** Returns the definitions of all operators as a JSON list: names, inputs, attributes, outputs and documentation. The
  * library owns the text. */

@@ -18,7 +18,6 @@
 #include "cli/base/image.h"
 #include "cli/base/npy.h"
 #include "cli/base/number.h"
-#include "cli/base/resize.h"
 #include "cli/base/text.h"
 
 namespace polyop::cli {
@@ -251,7 +250,7 @@ TEST_F(Files, ImageSizes) {
   const Image half = Resized(image, 3, 4);  // the mean of 2 x 2 pixels
   const auto at = [&](int64_t y, int64_t x) { return int{image.rgb[static_cast<size_t>((y * 8 + x) * 3)]}; };
   EXPECT_EQ(int{half.rgb[0]}, (at(0, 0) + at(0, 1) + at(1, 0) + at(1, 1) + 2) / 4);
-  const Image boxed = Letterboxed(flat, 10, 10);  // 6 rows in the middle
+  const Image boxed = Resized(flat, 10, 10, /*letterbox=*/true);  // 6 rows in the middle
   EXPECT_EQ(boxed.rgb[0], 114);
   EXPECT_EQ(boxed.rgb[(1 * 10 + 5) * 3], 114);
   EXPECT_EQ(boxed.rgb[(2 * 10 + 5) * 3], 77);

@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 
+#include "adapters/c/polyop.h"
 #include "cli/base/exif.h"
 #include "cli/base/failure.h"
 #include "cli/base/file.h"
@@ -132,6 +133,14 @@ void WriteImage(const std::string& path, const Image& image) {
   const std::string extension = Extension(path);
   if (extension == ".png") return WritePng(path, image);
   WriteJpeg(path, image);
+}
+
+Image Resized(const Image& image, int64_t height, int64_t width, bool letterbox) {
+  Image resized{width, height, std::vector<uint8_t>(static_cast<size_t>(height * width * 3))};
+  const char* const error =
+      polyop_resize(image.rgb.data(), image.height, image.width, resized.rgb.data(), height, width, letterbox);
+  if (error != nullptr) throw Failure(kFailed, error);
+  return resized;
 }
 
 Array ToTensor(const Image& image, const ImageFormat& format, DType dtype) {

@@ -24,6 +24,9 @@ std::optional<Image> DecodeImage(const std::vector<uint8_t>& bytes, const std::s
 void WriteImage(const std::string& path, const Image& image);
 inline constexpr int64_t kMaxPixels = int64_t{1} << 28;
 
+/// Scales an image, as polyop_resize in adapters/c/polyop.h. Throws Failure if an extent is 0.
+Image Resized(const Image& image, int64_t height, int64_t width, bool letterbox = false);
+
 /// The layout and value range of an image in a tensor.
 struct ImageFormat {
   enum class Layout { kNchw, kNhwc };

@@ -13,9 +13,8 @@ from PIL import Image, PngImagePlugin
 from polyop import batch
 from polyop.batch import images
 from polyop.batch.errors import BatchError, SampleError
-from polyop.batch.images import Format, ImageOptions
+from polyop.batch.images import Format, ImageOptions, resized
 from polyop.batch.interface import Tensor
-from polyop.batch.resizing import letterboxed, resized
 from tests.support.machines import identity
 
 NOISE = np.random.default_rng(0).integers(0, 256, (9, 14, 3), np.uint8)
@@ -138,7 +137,7 @@ def test_resizing_is_bilinear(size: tuple[int, int]) -> None:
 )
 def test_letterbox_keeps_the_aspect_ratio(size: tuple[int, int], inside: tuple[int, int, int, int]) -> None:
     top, bottom, left, right = inside
-    got = letterboxed(NOISE, *size)
+    got = resized(NOISE, *size, letterbox=True)
     assert got.shape == (*size, 3)
     np.testing.assert_array_equal(got[top:bottom, left:right], resized(NOISE, bottom - top, right - left))
     got[top:bottom, left:right] = 114
@@ -157,7 +156,9 @@ def test_options_make_an_input() -> None:
     nhwc = images.to_input(
         SMOOTH, tensor(("n", 8, 10, 3)), Format("NHWC", "BGR"), ImageOptions(letterbox="model"), "a.png"
     )
-    np.testing.assert_array_equal(nhwc[0, ..., ::-1], (letterboxed(SMOOTH, 8, 10) * (1 / 255)).astype(np.float32))
+    np.testing.assert_array_equal(
+        nhwc[0, ..., ::-1], (resized(SMOOTH, 8, 10, letterbox=True) * (1 / 255)).astype(np.float32)
+    )
 
 
 def test_a_wrong_size_names_the_options() -> None:
@@ -196,7 +197,7 @@ def test_a_batch_with_every_kind(tmp_path: Path) -> None:
     model = identity(tmp_path / "m.onnx", ["n", 3, 8, 6])
     report = batch.run(model, [str(tmp_path / "in")], tmp_path / "out", letterbox="model", mean=[0.5], threads=1)
     assert (report.samples, report.failed) == (5, [])
-    want = ((letterboxed(NOISE, 8, 6) * (1 / 255)) - 0.5).transpose(2, 0, 1)[None].astype(np.float32)
+    want = ((resized(NOISE, 8, 6, letterbox=True) * (1 / 255)) - 0.5).transpose(2, 0, 1)[None].astype(np.float32)
     for name in "abcde":
         np.testing.assert_array_equal(np.load(tmp_path / "out" / f"{name}.npz")["y"], want)
     report = batch.run(model, [str(tmp_path / "in")], tmp_path / "other", threads=1)

@@ -22,6 +22,7 @@ EXPORTS = {
         "polyop_force_isa",
         "polyop_read_device",
         "polyop_register_accelerator",
+        "polyop_resize",
         "polyop_sdk_version",
         "polyop_shapes",
         "polyop_use_reference_kernels",

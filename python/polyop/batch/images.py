@@ -7,13 +7,15 @@ results, and converts to tensors in the same way.
 
 from __future__ import annotations
 
+import ctypes
 import io
 import json
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
+from typing import Any
 
 import numpy as np
 from PIL import Image, ImageFile, features
@@ -23,10 +25,10 @@ from PIL.PngImagePlugin import PngImageFile
 from PIL.TiffImagePlugin import TiffImageFile
 from PIL.WebPImagePlugin import WebPImageFile
 
+from polyop import _calls
 from polyop.batch.errors import BatchError, SampleError, UnreadableError
 from polyop.batch.interface import Tensor, cast
 from polyop.batch.memory import Memory
-from polyop.batch.resizing import letterboxed, resized
 
 _MAX_PIXELS = 1 << 28
 _MIN_EXTENT = 16  # of results that nothing marks as images: smaller ones are boxes and scores
@@ -213,6 +215,25 @@ def _on_white(pixels: np.ndarray) -> np.ndarray:
     return np.where(alpha == 255, pixels[..., :3], np.where(alpha == 0, 255, mixed)).astype(np.uint8)
 
 
+def resized(pixels: np.ndarray, height: int, width: int, letterbox: bool = False) -> np.ndarray:
+    """Returns the 8-bit pixels [H, W, 3] with other extents, as polyop_resize in adapters/c/polyop.h."""
+    pixels = np.ascontiguousarray(pixels)
+    result = np.empty((height, width, 3), np.uint8)
+    error = _resize()(pixels.ctypes.data, *pixels.shape[:2], result.ctypes.data, height, width, letterbox)
+    if error is not None:
+        raise BatchError(error.decode())
+    return result
+
+
+@cache
+def _resize() -> Any:
+    function = _calls.library().polyop_resize
+    pointer, extent = ctypes.c_void_p, ctypes.c_int64
+    function.restype = ctypes.c_char_p
+    function.argtypes = (pointer, extent, extent, pointer, extent, extent, ctypes.c_int32)
+    return function
+
+
 @lru_cache(maxsize=8)
 def _values(low: float, high: float, dtype: np.dtype) -> np.ndarray:
     return cast(low + np.arange(256) * ((high - low) / 255), dtype)
@@ -224,7 +245,7 @@ def to_input(pixels: np.ndarray, tensor: Tensor, format: Format, options: ImageO
     if (size := options.resize or options.letterbox) is not None:
         if isinstance(size, str):
             size = _fixed_size(tensor, format)
-        pixels = (resized if options.resize else letterboxed)(pixels, *size)
+        pixels = resized(pixels, *size, letterbox=options.letterbox is not None)
     array = to_tensor(pixels, format, tensor.dtype, options.mean or (0.0,), options.std or (1.0,))
     if not tensor.fits(array.shape) and len(tensor.shape) == 4:
         raise SampleError(
