@@ -55,6 +55,7 @@ Contender Open(const std::string& model, const SessionOptions& session, const Be
                int* integer_bound) {
   const onnx::ModelProto proto = LoadModel(model);
   CheckModel(proto, model, session.libraries);
+  CheckInputNames(proto, options.input);
   Contender contender{model, std::make_unique<Session>(model, session), {}, ""};
   std::vector<Array> outputs;
   Feeds feeds = *integer_bound == 0
@@ -114,7 +115,7 @@ std::vector<Timed> TimeInOpenVino(const BenchOptions& options, int threads) {
   std::vector<Array> first;
   for (const std::string& path : {options.model, options.against}) {
     if (path.empty()) continue;
-    const OpenVinoModel model(path, session);
+    const OpenVinoModel model(path, session, options.input);
     const Feeds feeds = FeedsOf(model, options);
     OpenVinoModel::Runs runs = model.Time(feeds.arrays, options.seconds);
     if (timed.empty()) {
@@ -135,7 +136,7 @@ struct NodeTime {
 std::vector<NodeTime> TimeNodesInOpenVino(const BenchOptions& options) {
   SessionOptions session = options.session;
   session.threads = options.threads.front();
-  const OpenVinoModel model(options.model, session);
+  const OpenVinoModel model(options.model, session, options.input);
   std::vector<NodeTime> nodes;
   for (const Json& node : model.TimeLayers(FeedsOf(model, options).arrays)) {
     nodes.push_back({node.at("node"), node.at("operator"), node.at("mean_seconds")});

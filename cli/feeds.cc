@@ -14,7 +14,6 @@
 #include "cli/base/file.h"
 #include "cli/base/npy.h"
 #include "cli/base/number.h"
-#include "cli/base/resize.h"
 #include "cli/base/synthetic_input.h"
 #include "cli/base/text.h"
 #include "cli/read_image.h"
@@ -35,17 +34,48 @@ Named SplitNamed(const char* option, const std::string& text) {
   return given;
 }
 
+namespace {
+
+// `types` are those of the tensors that the model has.
+[[noreturn]] void RefuseName(const std::string& name, const char* what, const std::vector<std::string>& names,
+                             const std::vector<std::string>& types) {
+  std::vector<std::string> texts;
+  for (size_t i = 0; i < names.size(); ++i) texts.push_back(names[i] + ": " + types[i]);
+  const std::string near = Nearest(name, names);
+  throw Failure(
+      kUsage, Concat("the model has no ", what, " '", name, "'"),
+      (near.empty() ? "" : "did you mean '" + near + "'? ") + Concat("its ", what, "s are ") + Join(texts, ", "));
+}
+
+}  // namespace
+
 size_t IndexOf(const std::vector<TensorInfo>& tensors, const std::string& name, const char* what) {
-  std::vector<std::string> names, texts;
+  std::vector<std::string> names, types;
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (tensors[i].name == name) return i;
     names.push_back(tensors[i].name);
-    texts.push_back(tensors[i].name + ": " + tensors[i].Text());
+    types.push_back(tensors[i].Text());
   }
-  const std::string near = Nearest(name, names);
-  throw Failure(kUsage, std::string("the model has no ") + what + " '" + name + "'",
-                (near.empty() ? "" : "did you mean '" + near + "'? ") + ("its " + std::string(what) + "s are ") +
-                    Join(texts, ", "));
+  RefuseName(name, what, names, types);
+}
+
+void CheckInputNames(const onnx::ModelProto& model, const InputOptions& options) {
+  std::set<std::string> initialized;
+  for (const onnx::TensorProto& tensor : model.graph().initializer()) initialized.insert(tensor.name());
+  std::vector<std::string> names, types;
+  for (const onnx::ValueInfoProto& input : model.graph().input()) {
+    if (initialized.contains(input.name())) continue;
+    names.push_back(input.name());
+    types.push_back(TypeText(input.type()));
+  }
+  for (const std::vector<std::string>* texts : {&options.inputs, &options.sets, &options.shapes}) {
+    for (const std::string& text : *texts) {
+      const std::string name = Split(text).name;
+      if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end()) {
+        RefuseName(name, "input", names, types);
+      }
+    }
+  }
 }
 
 std::string Feeds::SyntheticText() const {
@@ -321,7 +351,7 @@ class FeedReader {
       image = Resized(image, height, width);
     } else if (!options_.letterbox.empty()) {
       const auto [height, width] = ParseSize("--letterbox", options_.letterbox, input, format);
-      image = Letterboxed(image, height, width);
+      image = Resized(image, height, width, /*letterbox=*/true);
     }
     return ToTensor(image, format, input.dtype);
   }

@@ -34,6 +34,9 @@ Named SplitNamed(const char* option, const std::string& text);
 /// Returns the index of the tensor `name`. Throws Failure that lists the tensors. `what` is "input" or "output".
 size_t IndexOf(const std::vector<TensorInfo>& tensors, const std::string& name, const char* what);
 
+/// Throws Failure (kUsage) if an option names an input that the model lacks. Needs no runtime.
+void CheckInputNames(const onnx::ModelProto& model, const InputOptions& options);
+
 /// Parses "BLACK,WHITE", the values of black and white. Throws Failure (kUsage).
 std::pair<double, double> ParseRange(const std::string& text);
 

@@ -29,9 +29,10 @@ std::vector<TensorInfo> ReadTensors(const Json& tensors) {
 
 class OnnxRuntimeModel : public LoadedModel {
  public:
-  OnnxRuntimeModel(const std::string& path, const SessionOptions& options) {
+  OnnxRuntimeModel(const std::string& path, const SessionOptions& options, const InputOptions& input) {
     model_ = LoadModel(path);
     CheckModel(model_, path, options.libraries);
+    CheckInputNames(model_, input);
     const auto start = std::chrono::steady_clock::now();
     session_ = std::make_unique<Session>(path, options);
     load_seconds_ = SecondsSince(start);
@@ -75,14 +76,14 @@ void LoadedModel::Describe(const Json& description) {
 }
 
 std::unique_ptr<LoadedModel> LoadInOnnxRuntime(const std::string& path, const SessionOptions& options) {
-  return std::make_unique<OnnxRuntimeModel>(path, options);
+  return std::make_unique<OnnxRuntimeModel>(path, options, InputOptions());
 }
 
-std::unique_ptr<LoadedModel> LoadAny(const std::string& path, const std::string& runtime,
-                                     const SessionOptions& options) {
+std::unique_ptr<LoadedModel> LoadAny(const std::string& path, const std::string& runtime, const SessionOptions& options,
+                                     const InputOptions& input) {
   if (IsEngine(path)) return std::make_unique<Engine>(path);
-  if (runtime == "openvino" || IsOpenVino(path)) return std::make_unique<OpenVinoModel>(path, options);
-  return LoadInOnnxRuntime(path, options);
+  if (runtime == "openvino" || IsOpenVino(path)) return std::make_unique<OpenVinoModel>(path, options, input);
+  return std::make_unique<OnnxRuntimeModel>(path, options, input);
 }
 
 }  // namespace polyop::cli

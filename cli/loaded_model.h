@@ -72,8 +72,8 @@ class LoadedModel {
 std::unique_ptr<LoadedModel> LoadInOnnxRuntime(const std::string& path, const SessionOptions& options);
 
 /// Loads a file of any kind in its runtime. An ONNX file runs in OpenVINO if `runtime` is "openvino", and else in ONNX
-/// Runtime. Throws Failure.
-std::unique_ptr<LoadedModel> LoadAny(const std::string& path, const std::string& runtime,
-                                     const SessionOptions& options);
+/// Runtime. Throws Failure, also if `input` names an input that an ONNX file lacks.
+std::unique_ptr<LoadedModel> LoadAny(const std::string& path, const std::string& runtime, const SessionOptions& options,
+                                     const InputOptions& input);
 
 }  // namespace polyop::cli

@@ -17,12 +17,13 @@ constexpr const char* kNeeds = "polyop and openvino (pip install openvino)";
 
 bool IsOpenVino(const std::string& path) { return Extension(path) == ".xml"; }
 
-OpenVinoModel::OpenVinoModel(const std::string& path, const SessionOptions& options)
+OpenVinoModel::OpenVinoModel(const std::string& path, const SessionOptions& options, const InputOptions& input)
     : path_(path), libraries_(options.libraries), threads_(options.threads) {
   if (IsOpenVino(path)) {
     (void)ReadFile(path);  // names a missing file
   } else {
     model_ = LoadModel(path);
+    CheckInputNames(model_, input);
   }
   Describe(AskPython(kModule, Request({{"task", "describe"}}), kNeeds));
 }

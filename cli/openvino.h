@@ -16,9 +16,9 @@ bool IsOpenVino(const std::string& path);
 /// A model in OpenVINO's CPU plugin with polyop's operators. It runs in Python.
 class OpenVinoModel : public LoadedModel {
  public:
-  /// Loads an ONNX file or one of OpenVINO's. Uses the threads and the libraries of the options, and ignores the
-  /// others. Throws Failure with OpenVINO's message.
-  OpenVinoModel(const std::string& path, const SessionOptions& options);
+  /// Loads an ONNX file, whose inputs must have the names in `input`, or one of OpenVINO's. Uses the threads and the
+  /// libraries of the options, and ignores the others. Throws Failure with OpenVINO's message.
+  OpenVinoModel(const std::string& path, const SessionOptions& options, const InputOptions& input);
 
   Runs Run(const std::vector<Array>& inputs, int times) const override;
   /// Runs the model for at least `seconds`. The times are in ascending order.

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <map>
 
@@ -85,6 +86,25 @@ std::vector<Candidate> Candidates() {
   return found;
 }
 
+// Returns true if the files of an environment show that its Python has the package polyop: most often, no Python must
+// be started to know it.
+bool ShowsPackage(const fs::path& python) {
+  std::error_code error;
+  const fs::path version = fs::canonical(python, error).filename();  // "python3.11"
+  const fs::path site = python.parent_path().parent_path() / "lib" / version / "site-packages";
+  const auto has_package = [&](const fs::path& folder) { return fs::exists(folder / "polyop" / "__init__.py", error); };
+  if (has_package(site)) return true;
+  for (const auto& entry : fs::directory_iterator(site, error)) {  // a link to a checkout
+    const fs::path& path = entry.path();
+    if (path.extension() != ".pth" || path.filename().string().find("polyop") == std::string::npos) continue;
+    std::ifstream lines(path);
+    for (std::string line; std::getline(lines, line);) {
+      if (has_package(line)) return true;
+    }
+  }
+  return false;
+}
+
 // Returns the first Python that has the package polyop: of the environment that the program lies in, then PATH's, then
 // of a .venv above the program.
 const std::string& FindPython(const std::string& task) {
@@ -95,9 +115,8 @@ const std::string& FindPython(const std::string& task) {
   for (const Candidate& candidate : Candidates()) {
     int status = -1;
     if (!candidate.path.empty()) {
-      status = ExitStatusOf({candidate.path, "-c",
-                             std::string(kWithoutCurrentFolder) +
-                                 "import importlib.util; sys.exit(importlib.util.find_spec('polyop') is None)"});
+      const std::string search = "import importlib.util; sys.exit(importlib.util.find_spec('polyop') is None)";
+      status = ShowsPackage(candidate.path) ? 0 : ExitStatusOf({candidate.path, "-c", kWithoutCurrentFolder + search});
       if (status == 0) return python = candidate.path;
     }
     tried += "\n  " + candidate.label + ": " +

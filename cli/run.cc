@@ -151,7 +151,7 @@ struct Result {
 Result RunModel(const RunOptions& options) {
   Result result;
   result.model = options.model;
-  result.loaded = LoadAny(options.model, options.runtime, options.session);
+  result.loaded = LoadAny(options.model, options.runtime, options.session, options.input);
   const LoadedModel& loaded = *result.loaded;
   result.feeds = loaded.FeedsOf(options.input);
   {

@@ -219,7 +219,7 @@ Outputs RunReference(const VerifyOptions& options, const Feeds& feeds, const std
   }
   if (kind.name == "openvino") {
     RefuseLayers(options, "openvino: OpenVINO has other nodes");
-    return RunOther(OpenVinoModel(kind.value.empty() ? options.model : kind.value, session), feeds, inputs);
+    return RunOther(OpenVinoModel(kind.value.empty() ? options.model : kind.value, session, {}), feeds, inputs);
   }
   if (kind.name == "onnxruntime") return RunElsewhere(options, kind.value, feeds, inputs);
   if (kind.name == "torch") return RunTorch(options, kind.value, feeds, inputs, tensors);
@@ -371,6 +371,7 @@ int Verify(VerifyOptions options) {
   if (!options.task.empty()) return VerifyDetections(options);
   onnx::ModelProto model = LoadModel(options.model);
   CheckModel(model, options.model, options.session.libraries);
+  CheckInputNames(model, options.input);
   Plan plan = ChooseTensors(model, options.layers);
   const auto pass_model = [&] {
     if (!model.SerializeToString(&options.session.model)) {

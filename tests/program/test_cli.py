@@ -3,9 +3,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
+import pty
 import re
+import struct
 import subprocess
+import termios
 from itertools import pairwise
 from pathlib import Path
 
@@ -170,7 +175,8 @@ def test_the_isa_can_be_selected(polyop, add: Path) -> None:
 def test_wrong_names_and_values(polyop, add: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.zeros((2, 3), np.float32))
     cases = [
-        (["-i", "aa=a.npy"], "has no input 'aa'", "a: f32[N, M]"),
+        (["-i", "aa=a.npy"], "has no input 'aa'", "a: float32[N, M]"),
+        (["-i", "aa=zeros", "--onnxruntime", "none.so"], "has no input 'aa'", "did you mean 'a'"),
         (["-i", "a=a.npy"], "no value for b: f32[M]", "--set"),
         (["-i", "a.npy"], "several inputs", "NAME=a.npy"),
         (["-i", "a=random", "--set", "b=1"], "not fixed", "--shape a="),
@@ -456,9 +462,40 @@ def test_ops_explains_an_operator_by_any_of_its_names(polyop) -> None:
     assert "did you mean 'roi_align'" in err
 
 
+def test_ops_lists_operators_by_room(polyop, program: str) -> None:
+    lines = polyop("ops")[1].splitlines()
+    rois = lines[lines.index("rois") + 1 : lines.index("", lines.index("rois"))]
+    assert {line.split()[0] for line in rois} == {folder.name for folder in ROOT.glob("ops/rois/*/")}
+    assert {o["name"]: o["room"] for o in json.loads(polyop("ops", "--json")[1])}["svd"] == "linalg"
+    assert "sampling_ratio" not in polyop("ops", "--search", "RoIAlign rotated")[1]
+    found = json.loads(polyop("ops", "--search", "ROTATED suppress", "--json")[1])
+    assert "nms_rotated" in {o["name"] for o in found}
+    assert "roi_align" not in {o["name"] for o in found}
+    assert polyop("ops", "--search", "no such words")[0] == USAGE
+    assert "did you mean 'nms_rotated'" in polyop("ops", "nms_rot")[2]
+    assert polyop("ops", "roi_align", "--long")[0] == USAGE
+
+
+def test_the_list_is_as_wide_as_the_terminal(program: str) -> None:
+    leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
+    with subprocess.Popen([program, "ops"], stdout=follower, env={**os.environ, "NO_COLOR": "1"}):
+        os.close(follower)
+        said = b""
+        try:
+            while part := os.read(leader, 65536):
+                said += part
+        except OSError:  # the program has closed its side
+            pass
+    os.close(leader)
+    lines = said.decode().replace("\r", "").splitlines()
+    assert max(map(len, lines[:-2])) == 60
+    assert any(line.endswith("…") for line in lines)
+
+
 def test_ops_shows_gradients(polyop) -> None:
     """By a kernel, by the formula alone, or none: in the table, on the operator's page and as JSON."""
-    rows = {line.split()[0]: line.rstrip() for line in polyop("ops")[1].splitlines() if line.strip()}
+    rows = {line.split()[0]: line.rstrip() for line in polyop("ops", "--long")[1].splitlines() if line.strip()}
     assert rows["roi_align"].endswith("kernel (CPU, CUDA)")
     assert rows["dft"].endswith("formula")
     assert rows["nms"].endswith("none")
