@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -54,9 +55,22 @@ def trimmed_after_padding(x: Tensor) -> Tensor:
     return y[:, : x.shape[-1]] if rest > 0 else y
 
 
-def size_as_python_number(x: Tensor) -> Tensor:
-    n = int(math.ceil(x.shape[-1] / 4))  # noqa: RUF046
+def padded_to(n: int, x: Tensor) -> Tensor:
     return torch.nn.functional.pad(x, (0, n * 4 - x.shape[-1])).reshape(1, n, 4).sum(-1)
+
+
+def size_as_python_number(x: Tensor) -> Tensor:
+    return padded_to(int(math.ceil(x.shape[-1] / 4)), x)  # noqa: RUF046
+
+
+@functools.cache
+def numbers(n: int) -> Tensor:
+    return torch.arange(float(n))
+
+
+def size_as_key(x: Tensor) -> Tensor:
+    n = int(math.ceil(x.shape[-1] / 4))  # noqa: RUF046
+    return padded_to(n, x) * numbers(n)
 
 
 def loop_over_size(x: Tensor) -> Tensor:
@@ -144,7 +158,7 @@ def test_the_line_of_a_size_that_an_equal_one_makes_constant(tmp_path: Path) -> 
     ("function", "shape", "condition", "at", "advice"),
     [
         (branch_on_size, (1, 1, 16), "(time % 4) == 0", 1, "without a branch"),
-        (size_as_python_number, (1, 16), "math.ceil(time / 4) == 4", 1, "(n + k - 1) // k"),
+        (size_as_key, (1, 16), "math.ceil(time / 4) == 4", 1, "(n + k - 1) // k"),
         (far_branch, (6,), "time <= 300", 1, "torch.cond in place of `if`\nor state the sizes that the model is for: "
          "torch.export.Dim('time', max=300)"),
         (twice_the_half, (1, 1, 16), "(2*(time // 2)) == time", 2, "2 * torch.export.Dim('time_2')"),
@@ -220,6 +234,36 @@ def test_auto_falls_back_to_torchscript_where_the_file_is_right(tmp_path: Path) 
     for sign in (1, -1):
         x = torch.full((2, 4), float(sign))
         assert torch.equal(torch.from_numpy(session.run(None, {session.get_inputs()[0].name: x.numpy()})[0]), branch(x))
+
+
+class Resampled(torch.nn.Module):
+    """Pads so that the last window is full, and keeps as many elements as there were: by numbers in tensors."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stride, self.size = torch.nn.Buffer(torch.tensor(4)), torch.nn.Buffer(torch.tensor(6))
+
+    def forward(self, x: Tensor) -> Tensor:
+        length = x.shape[-1]
+        windows = torch.ceil((length - self.size + self.stride) / self.stride + 1).to(torch.int64) - 1
+        extra = windows * self.stride + self.size - self.stride - length
+        x = torch.nn.functional.pad(x, (2, extra)).unfold(-1, 6, 4).sum(-1).repeat_interleave(4, -1)
+        x = torch.nn.functional.scaled_dot_product_attention(x, x, x, is_causal=x.shape[1] > 1)
+        return x[..., : torch.ceil(torch.as_tensor(3 * length / 4)).long()]
+
+
+def test_numbers_of_sizes_in_tensors(tmp_path: Path) -> None:
+    dynamic = {"x": {1: "time"}}
+    report = polyop.export(Resampled(), torch.rand(2, 16), tmp_path / "a.onnx", dynamic=dynamic, verbose=False)
+    assert report.exporter == "dynamo"
+    assert len(report.compared) > 2
+    assert not report.assumes_sizes
+
+
+def test_int_of_a_size(tmp_path: Path) -> None:
+    report = export(size_as_python_number, torch.rand(1, 16), tmp_path / "a.onnx", dynamic={"x": {1: "time"}})
+    assert report.branches_of == {}
+    assert "int" not in globals()
 
 
 @pytest.mark.parametrize("size", [12, 13])

@@ -164,15 +164,15 @@ def wav2letter() -> Built:
 def wav2vec2() -> Built:
     from torchaudio.models import wav2vec2_model
 
-    return wave(wav2vec2_model("layer_norm", [(16, 10, 5), (16, 4, 4)], True, 32, 0.0, 16, 2, 2, 2, 0.0, 0.0, 48, 0.0, 0.0,
-                               True, 0.0, 9))  # fmt: skip
+    return wave(wav2vec2_model("layer_norm", [(16, 10, 5), (16, 4, 4)], True, 32, 0.0, 16, 2, 2, 2, 0.0, 48, 0.0, 0.0, True,
+                               0.0, 9))  # fmt: skip
 
 
 @model("torchaudio", batch=(2, 3, 1), time=(1600, 2000, 1400))
 def squim() -> Built:
     from torchaudio.models import squim_objective_model
 
-    return wave(squim_objective_model(16, 32, 8, 16, 2, 1, 20, 2), 0, 1600)
+    return wave(squim_objective_model(16, 32, 16, 2, 8, 1, "LSTM", 20), 0, 1600)
 
 
 @model("torchaudio", batch=(1, 2, 3))
@@ -248,7 +248,7 @@ for _module, _name, _options in (
                                                "lin_neurons": 12, "res2net_scale": 4, "se_channels": 8}),
     ("lobes.models.Xvector", "Xvector", {"in_channels": 16, "tdnn_channels": [16, 16, 16, 16, 24], "lin_neurons": 12}),
     ("lobes.models.ResNet", "ResNet", {"input_size": 16, "channels": [8, 8, 8, 8], "block_sizes": [1, 1, 1, 1],
-                                       "attention_channels": 8, "lin_neurons": 12}),
+                                       "lin_neurons": 12}),
     ("lobes.models.CRDNN", "CRDNN", {"input_shape": [None, None, 16], "cnn_channels": (4, 4), "cnn_blocks": 2,
                                      "rnn_layers": 1, "rnn_neurons": 8, "dnn_neurons": 8, "projection_dim": 8,
                                      "time_pooling": False}),
@@ -265,7 +265,7 @@ for _module, _name, _options in (
 def hifigan() -> Built:
     from speechbrain.lobes.models.HifiGAN import HifiganGenerator
 
-    net = HifiganGenerator(8, 1, "1", [[1, 3]], [3], [8, 4], 16, [4, 2])
+    net = HifiganGenerator(8, 1, "1", [[1, 3, 5]], [3], [8, 4], 16, [4, 2])
     return net, lambda batch, time: torch.randn(batch, 8, time)
 
 

@@ -23,7 +23,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes
 
-from polyop._aten import packed, pooling, ranges
+from polyop._aten import numbers, packed, pooling, ranges
 from polyop._aten.checks import value_of_condition
 from polyop._aten.ctc import ctc_loss
 from polyop._aten.integers import integer_of, length_of
@@ -185,12 +185,9 @@ def _is_true(condition: Tensor) -> bool:
         return value
 
 
-def _attention(query: Tensor, key: Tensor, value: Tensor, *args: Any, is_causal: Any = False, **given: Any) -> Any:
-    """Takes a condition on sizes for `is_causal`, which PyTorch's function does not."""
-    if isinstance(is_causal, bool):
-        return NotImplemented
-    given["is_causal"] = bool(is_causal)
-    return functional.scaled_dot_product_attention(query, key, value, *args, **given)
+def _number(value: Tensor) -> Any:
+    number = numbers.number_of(value)
+    return NotImplemented if number is None else number
 
 
 def _linear_cross_entropy(*args: Any, options: Any = None, **given: Any) -> Any:
@@ -223,9 +220,10 @@ _REPLACED: dict[Any, Callable[..., Any]] = {
     torch.fake_quantize_per_tensor_affine: _fake_quantize,
     torch._grouped_mm: grouped_mm,  # its fake kernel refuses float32
     torch.linalg.lstsq: lstsq,
-    functional.scaled_dot_product_attention: _attention,
     Tensor.__bool__: _is_true,
     Tensor.__int__: integer_of,
+    Tensor.__index__: _number,
+    Tensor.item: _number,
     Tensor.__len__: length_of,
     **packed.REPLACED,
     **pooling.REPLACED,
@@ -237,6 +235,9 @@ if hasattr(functional, "linear_cross_entropy"):
     _REPLACED[functional.linear_cross_entropy] = _linear_cross_entropy
 
 
+_OF_INTEGERS = (functional.pad, Tensor.__getitem__)
+
+
 class Capturing(TorchFunctionMode):
     """In a `with` block, calls these functions instead of PyTorch's."""
 
@@ -246,10 +247,16 @@ class Capturing(TorchFunctionMode):
             result = replacement(*args, **(kwargs or {}))
             if result is not NotImplemented:
                 return result
-        result = func(*args, **(kwargs or {}))
+        number = numbers.of_sizes(func, args, kwargs or {})
+        if number is not None and func in (torch.tensor, torch.as_tensor):  # which take numbers for constants
+            result = torch.full([], number, **(kwargs or {}))
+        else:
+            if func in _OF_INTEGERS:
+                args, kwargs = (numbers.without_numbers(part) for part in (tuple(args), kwargs))
+            result = func(*args, **(kwargs or {}))
         if func in (torch.arange, torch.tensor):
             _know_list(result, func, args, kwargs or {})
-        return result
+        return result if number is None else numbers.noted(result, number)
 
 
 def _know_list(constant: Tensor, create: Callable[..., Tensor], args: Any, kwargs: dict[str, Any]) -> None:

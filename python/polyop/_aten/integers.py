@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`int` and `len` of tensors while PyTorch captures a program, such as in `int(index.max()) + 1`.
+"""`int` and `len` of tensors and sizes while PyTorch captures a program, such as in `int(index.max()) + 1` and in
+`int(math.ceil(x.shape[1] / 4))`.
 
 Python's functions return nothing but integers: the capture stops if a value is not known, and a dynamic size becomes
 constant. The capture then starts again, and the module that called the function gets a global of this name, which
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import sys
 import traceback
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
@@ -34,8 +36,8 @@ class _LikeInt(type):
     """Makes a class what `int` is, but for its calls."""
 
     def __call__(cls, value: Any = 0, *args: Any, **given: Any) -> Any:
-        if isinstance(value, torch.SymInt):
-            return value
+        if isinstance(value, (torch.SymInt, torch.SymFloat)):
+            return torch.sym_int(value)
         return value.to(torch.int64).item() if isinstance(value, Tensor) else int(value, *args, **given)
 
     def __instancecheck__(cls, instance: Any) -> bool:
@@ -92,11 +94,29 @@ def _require(function: str) -> None:
 class SymbolicIntegers(ExitStack):
     """A context manager that leaves the modules as they were."""
 
+    _sizes: bool | None = False
+    """Whether an `int` of a size is a symbol; None if the program needs an integer, such as for the key of a cache."""
+
+    def of_size(self, convert: Callable[[torch.SymInt], int], size: torch.SymInt) -> int:
+        """Replaces SymInt.__int__. Raises UnknownIntegerError if the size is not constant."""
+        if self._sizes is not None and size.node.maybe_as_int() is None:
+            try:
+                _require("int")
+            except UnknownIntegerError:
+                self._sizes = True
+                raise
+        return convert(size)
+
     def add(self, error: BaseException) -> bool:
-        """Gives the module of an UnknownIntegerError its function. Returns False if the error is another one."""
+        """Gives the module of an UnknownIntegerError its function; takes the functions back, if the error is another
+        one. Returns False if there is nothing to change."""
         cause = next((c for c in causes(error) if isinstance(c, UnknownIntegerError)), None)
-        if cause is None or cause.function in cause.names:
-            return False
-        cause.names[cause.function] = _REPLACEMENTS[cause.function]
-        self.callback(cause.names.pop, cause.function, None)
-        return True
+        if cause is not None and cause.function not in cause.names:
+            cause.names[cause.function] = _REPLACEMENTS[cause.function]
+            self.callback(cause.names.pop, cause.function, None)
+            return True
+        if self._sizes:
+            self.close()
+            self._sizes = None
+            return True
+        return False

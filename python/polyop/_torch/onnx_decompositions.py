@@ -10,14 +10,11 @@ from __future__ import annotations
 
 import functools
 import itertools
-import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import onnx_ir
 import torch
-from torch._guards import detect_fake_mode
-from torch.export.graph_signature import ConstantArgument, TensorArgument
 from torch.fx.traceback import annotate
 from torch.onnx._internal.exporter import _decomp, _registration
 from torch.utils import _pytree as pytree
@@ -32,6 +29,14 @@ from polyop._aten.integers import SymbolicIntegers
 from polyop._aten.patches import replaced
 from polyop._aten.quantized import fixed_switches
 from polyop._torch.export_record import Record, current_record
+from polyop._torch.graph_passes import (
+    compute_in_double,
+    graph_modules,
+    make_results_tensors,
+    note_unknown,
+    of_python,
+    separate_paddings,
+)
 from polyop._torch.onnx_translations import OPERATOR_KEY, add_nodes, as_single, resize
 
 
@@ -67,14 +72,13 @@ def _decompose(
         table[op] = _counted(target, translation.function, table.get(op))
     with replaced({"torch._higher_order_ops.flex_attention:trace_flex_attention": _attend}):
         program = program.run_decompositions(table)
-    _separate_paddings(program.graph_module.graph)
-    _make_results_tensors(program)
-    for module in program.graph_module.modules():
-        if isinstance(module, torch.fx.GraphModule):
-            _compute_in_double(module.graph)
+    separate_paddings(program.graph_module.graph)
+    make_results_tensors(program)
+    for module in graph_modules(program):
+        compute_in_double(module.graph)
     record = current_record()
     if record is not None:
-        _note_unknown(program, registry, record)
+        note_unknown(program, registry, record)
     return program
 
 
@@ -101,85 +105,6 @@ def _attend(_: Any, mode: Any, *args: Any) -> Any:
         return flex_attention(*args)
 
 
-def _separate_paddings(graph: torch.fx.Graph) -> None:
-    """Puts a dimension before a constant padding and removes it before the maximum pool that follows.
-
-    ONNX Runtime (1.31) fuses a Pad of zeros with the MaxPool after it, as if it padded with the lowest number.
-    """
-    aten = torch.ops.aten
-    pools = {getattr(aten, f"max_pool{n}d{kind}").default for n in (2, 3) for kind in ("", "_with_indices")}
-    pools.add(aten.max_pool1d.default)
-    for pool in graph.nodes:
-        pad = pool.args[0] if pool.target in pools else None
-        if not isinstance(pad, torch.fx.Node) or pad.target not in (aten.constant_pad_nd.default, aten.pad.default):
-            continue
-        if pad.target is aten.pad.default and len(pad.args) > 2 and pad.args[2] != "constant":
-            continue
-        with graph.inserting_before(pool):
-            value: Any = pad.args[0]
-            steps = ((aten.unsqueeze.default, (0,)), (pad.target, pad.args[1:]), (aten.squeeze.dim, (0,)))
-            for target, arguments in steps:
-                node = graph.call_function(target, (value, *arguments))
-                node.meta = {**pool.meta, "val": target(value.meta["val"], *arguments)}
-                value = node
-        pool.replace_input_with(pad, value)
-        if not pad.users:
-            graph.erase_node(pad)
-
-
-def _make_results_tensors(program: torch.export.ExportedProgram) -> None:
-    """Makes the numbers that a program returns tensors: the exporter writes nothing else."""
-    graph = program.graph_module.graph
-    mode = detect_fake_mode([node.meta.get("val") for node in graph.nodes])
-    output = graph.output_node()
-    results = list(output.args[0])
-    for at, spec in enumerate(program.graph_signature.output_specs):
-        if mode is None or not isinstance(spec.arg, ConstantArgument) or spec.arg.value is None:
-            continue
-        with graph.inserting_before(output), mode:
-            result = graph.call_function(torch.ops.aten.full.default, ([], spec.arg.value))
-            result.kwargs = {"dtype": torch.tensor(spec.arg.value).dtype}
-            result.meta["val"] = torch.ops.aten.full.default([], spec.arg.value, **result.kwargs)
-        spec.arg = TensorArgument(name=result.name)
-        results[at] = result
-    output.args = (tuple(results),)
-
-
-def _of_python(node: torch.fx.Node) -> bool:
-    """Returns True for Python's operators, which compute with sizes and numbers."""
-    kinds = (torch._ops.OpOverload, torch._ops.HigherOrderOperator)
-    return node.op == "call_function" and not isinstance(node.target, kinds) and node.target is not operator.getitem
-
-
-def _compute_in_double(graph: torch.fx.Graph) -> None:
-    """Converts numbers between Python's operators, whose numbers are float64 (`_describe`), and all others."""
-    for node in list(graph.nodes):
-        if not isinstance(node.meta.get("val"), torch.SymFloat):
-            continue
-        others = [user for user in node.users if _of_python(user) != _of_python(node)]
-        if not others:
-            continue
-        with graph.inserting_after(node):
-            converted = graph.call_function(as_single if _of_python(node) else torch.sym_float, (node,))
-        converted.meta = dict(node.meta)
-        for user in others:
-            user.replace_input_with(node, converted)
-
-
-def _note_unknown(
-    program: torch.export.ExportedProgram, registry: _registration.ONNXRegistry, record: Record
-) -> None:  # fmt: skip
-    for module in program.graph_module.modules():
-        for node in module.graph.nodes if isinstance(module, torch.fx.GraphModule) else ():
-            target = node.target
-            if node.op != "call_function" or target is operator.getitem or registry.is_registered(target):
-                continue
-            if not isinstance(target, torch._ops.OpOverload) or target.name().startswith("aten::_assert"):
-                continue  # the exporter removes assertions
-            if target.namespace not in ("onnx", "onnx_symbolic"):
-                record.unknown.setdefault(target.name(), node.meta.get("stack_trace") or "")
-
-
 def _capture(
     capture: Callable[..., torch.export.ExportedProgram], strategy: Any, *args: Any, **given: Any
 ) -> torch.export.ExportedProgram:  # fmt: skip
@@ -196,6 +121,7 @@ def _capture(
         detectors_without_counts(),
         replaced(_WHILE_CAPTURING),
         SymbolicIntegers() as integers,
+        replaced({"torch:SymInt.__int__": integers.of_size}),
     ):
         record, lines = current_record() or Record(), Lines()
         while True:
@@ -220,10 +146,9 @@ def _prepare(prepare: Callable[..., Any], *args: Any, **given: Any) -> Any:
     what only assertions used, such as a position in memory, for which there is no translation."""
     with sizes_above_one(_note_assumption):
         program = prepare(*args, **given)
-    for module in program.graph_module.modules():
-        if isinstance(module, torch.fx.GraphModule):
-            module.graph.eliminate_dead_code()
-            module.recompile()
+    for module in graph_modules(program):
+        module.graph.eliminate_dead_code()
+        module.recompile()
     return program
 
 
@@ -245,12 +170,19 @@ def _encode(
     return forward(encoder, *args, **given) if result is NotImplemented else result
 
 
+def _attention(attend: Callable[..., torch.Tensor], *args: Any, **given: Any) -> torch.Tensor:
+    """Takes a condition on sizes for `is_causal`, which PyTorch's function refuses before modes see the call."""
+    values = pytree.tree_map_only(torch.SymBool, bool, (args, given))
+    return attend(*values[0], **values[1])
+
+
 def _no_check(*args: Any) -> None:
     """Replaces a check of the sizes of recurrent layers' inputs, which reads the size of a batch from a packed sequence
     as a constant."""
 
 
 _WHILE_CAPTURING: dict[str, Callable[..., Any]] = {
+    "torch.nn.functional:scaled_dot_product_attention": _attention,
     "torch.nn.modules.transformer:_detect_is_causal_mask": _is_causal,
     "torch.nn.modules.transformer:TransformerEncoder.forward": _encode,
     "torch.nn.modules.rnn:RNNBase.check_forward_args": _no_check,
@@ -262,7 +194,7 @@ _WHILE_CAPTURING: dict[str, Callable[..., Any]] = {
 def _describe(describe: Callable[..., None], fx_node: torch.fx.Node, ir_node: onnx_ir.Node) -> None:
     """Replaces the exporter's function `_set_node_metadata`."""
     describe(fx_node, ir_node)
-    if isinstance(fx_node.meta.get("val"), torch.SymFloat) and _of_python(fx_node) and fx_node.target is not as_single:
+    if isinstance(fx_node.meta.get("val"), torch.SymFloat) and of_python(fx_node) and fx_node.target is not as_single:
         for value in ir_node.outputs:
             if value.name == fx_node.name:
                 value.dtype = onnx_ir.DataType.DOUBLE
