@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes of a decomposed program that prepare it for the exporter (onnx_decompositions.py)."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch._guards import detect_fake_mode
+from torch.export.graph_signature import ConstantArgument, TensorArgument
+from torch.onnx._internal.exporter import _registration
+
+from polyop._torch.export_record import Record
+from polyop._torch.onnx_translations import as_single
+
+
+def graph_modules(program: torch.export.ExportedProgram) -> Iterator[torch.fx.GraphModule]:
+    """Yields the program's graph, and those of its branches and loops."""
+    for module in program.graph_module.modules():
+        if isinstance(module, torch.fx.GraphModule):
+            yield module
+
+
+def separate_paddings(graph: torch.fx.Graph) -> None:
+    """Puts a dimension before a constant padding and removes it before the maximum pool that follows.
+
+    ONNX Runtime (1.31) fuses a Pad of zeros with the MaxPool after it, as if it padded with the lowest number.
+    """
+    aten = torch.ops.aten
+    pools = {getattr(aten, f"max_pool{n}d{kind}").default for n in (2, 3) for kind in ("", "_with_indices")}
+    pools.add(aten.max_pool1d.default)
+    for pool in graph.nodes:
+        pad = pool.args[0] if pool.target in pools else None
+        if not isinstance(pad, torch.fx.Node) or pad.target not in (aten.constant_pad_nd.default, aten.pad.default):
+            continue
+        if pad.target is aten.pad.default and len(pad.args) > 2 and pad.args[2] != "constant":
+            continue
+        with graph.inserting_before(pool):
+            value: Any = pad.args[0]
+            steps = ((aten.unsqueeze.default, (0,)), (pad.target, pad.args[1:]), (aten.squeeze.dim, (0,)))
+            for target, arguments in steps:
+                node = graph.call_function(target, (value, *arguments))
+                node.meta = {**pool.meta, "val": target(value.meta["val"], *arguments)}
+                value = node
+        pool.replace_input_with(pad, value)
+        if not pad.users:
+            graph.erase_node(pad)
+
+
+def make_results_tensors(program: torch.export.ExportedProgram) -> None:
+    """Makes the numbers that a program returns tensors: the exporter writes nothing else."""
+    graph = program.graph_module.graph
+    mode = detect_fake_mode([node.meta.get("val") for node in graph.nodes])
+    output = graph.output_node()
+    results = list(output.args[0])
+    for at, spec in enumerate(program.graph_signature.output_specs):
+        if mode is None or not isinstance(spec.arg, ConstantArgument) or spec.arg.value is None:
+            continue
+        with graph.inserting_before(output), mode:
+            result = graph.call_function(torch.ops.aten.full.default, ([], spec.arg.value))
+            result.kwargs = {"dtype": torch.tensor(spec.arg.value).dtype}
+            result.meta["val"] = torch.ops.aten.full.default([], spec.arg.value, **result.kwargs)
+        spec.arg = TensorArgument(name=result.name)
+        results[at] = result
+    output.args = (tuple(results),)
+
+
+def of_python(node: torch.fx.Node) -> bool:
+    """Returns True for Python's operators, which compute with sizes and numbers."""
+    kinds = (torch._ops.OpOverload, torch._ops.HigherOrderOperator)
+    return node.op == "call_function" and not isinstance(node.target, kinds) and node.target is not operator.getitem
+
+
+def compute_in_double(graph: torch.fx.Graph) -> None:
+    """Converts numbers between Python's operators, whose numbers are float64 (`_describe`), and all others."""
+    for node in list(graph.nodes):
+        if not isinstance(node.meta.get("val"), torch.SymFloat):
+            continue
+        others = [user for user in node.users if of_python(user) != of_python(node)]
+        if not others:
+            continue
+        with graph.inserting_after(node):
+            converted = graph.call_function(as_single if of_python(node) else torch.sym_float, (node,))
+        converted.meta = dict(node.meta)
+        for user in others:
+            user.replace_input_with(node, converted)
+
+
+def note_unknown(
+    program: torch.export.ExportedProgram, registry: _registration.ONNXRegistry, record: Record
+) -> None:  # fmt: skip
+    """Notes the operators without an ONNX form in the record, with the lines that call them."""
+    for module in graph_modules(program):
+        for node in module.graph.nodes:
+            target = node.target
+            if node.op != "call_function" or target is operator.getitem or registry.is_registered(target):
+                continue
+            if not isinstance(target, torch._ops.OpOverload) or target.name().startswith("aten::_assert"):
+                continue  # the exporter removes assertions
+            if target.namespace not in ("onnx", "onnx_symbolic"):
+                record.unknown.setdefault(target.name(), node.meta.get("stack_trace") or "")
