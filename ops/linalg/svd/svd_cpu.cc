@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <random>
 #include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
@@ -36,6 +38,7 @@ struct MatricesInVectors : MatricesToDecompose<T> {
     const blocked::Products products(context, memory);
     const double scale = this->Read(n, parts.given);
     if (!(scale > 0)) return Decompose(n, work);
+    if (DecomposeOfLowRank(products, parts, part)) return this->Store(n, scale, parts);
     if (!this->with_vectors && StoreRootsOfEigenvalues(n, context, scale, parts, memory)) return;
     ProductsOfRows(products, parts.given, pairs, parts.gram);
     if (!blocked::SymmetricEigen(context, parts.gram, parts.gram, pairs, parts.lengths, parts.rotations, memory)) {
@@ -66,12 +69,103 @@ struct MatricesInVectors : MatricesToDecompose<T> {
     for (int64_t i = 0; i < count * count; ++i) gram[i] = -gram[i];
   }
 
-  // Computes the product of a square matrix and `count` rows.
-  static void Multiply(const blocked::Products& products, const double* square, int64_t count, const double* rows,
-                       int64_t length, double* to) {
+  // Computes the product of a matrix of `count` rows, which is square by default, and the rows of another.
+  static void Multiply(const blocked::Products& products, const double* matrix, int64_t count, const double* rows,
+                       int64_t length, double* to, int64_t depth = -1) {
+    depth = depth < 0 ? count : depth;
     std::fill_n(to, count * length, 0.0);
-    products.Subtract(count, length, count, {square, count, 1}, {rows, length, 1}, to, length);
+    products.Subtract(count, length, depth, {matrix, depth, 1}, {rows, length, 1}, to, length);
     for (int64_t i = 0; i < count * length; ++i) to[i] = -to[i];
+  }
+
+  // Decomposes a matrix that is one of low rank but for rounding errors of its elements: as the product of few rows,
+  // an orthonormal basis of the sums of its rows by random factors, and the coefficients of its rows (Halko, Martinsson
+  // and Tropp, Finding structure with randomness, algorithm 4.1). Returns false, after few operations, if it is not.
+  // `part` has space for pairs^2 numbers.
+  bool DecomposeOfLowRank(const blocked::Products& products, const Parts& parts, double* part) const {
+    const int64_t pairs = this->shorter, length = this->longer, rank = std::max<int64_t>(16, pairs / 16);
+    if (3 * rank > pairs || rank * length > pairs * pairs) return false;
+    double *const basis = part, *const coefficients = parts.gram, *const factors = parts.rotations;
+    std::minstd_rand random;
+    for (int64_t i = 0; i < rank * pairs; ++i) factors[i] = static_cast<double>(random()) * 0x1p-30 - 1;
+    double* const sums = parts.rotated;
+    Multiply(products, factors, rank, parts.given, length, sums, pairs);
+    linalg::FactorQr(sums, rank, length, parts.taus);
+    for (int64_t k = 0; k < rank; ++k) linalg::ColumnOfQ(sums, rank, length, parts.taus, k, basis + k * length);
+    std::fill_n(coefficients, pairs * rank, 0.0);
+    products.Subtract(pairs, rank, length, {parts.given, length, 1}, {basis, 1, length}, coefficients, rank);
+    if (!RestIsNoise(products, parts, basis, coefficients, rank)) return false;
+
+    double *const vectors = factors, *const turns = coefficients;  // the coefficients' columns become orthogonal
+    for (int64_t k = 0; k < rank; ++k) {
+      for (int64_t i = 0; i < pairs; ++i) vectors[k * pairs + i] = -coefficients[i * rank + k];
+    }
+    std::fill_n(turns, rank * rank, 0.0);
+    for (int64_t k = 0; k < rank; ++k) turns[k * (rank + 1)] = 1;
+    Orthogonalize<VectorOps>(vectors, rank, pairs, turns, this->Tolerance(), parts.lengths, parts.order);
+    std::fill_n(parts.rotated, pairs * length, 0.0);
+    Multiply(products, turns, rank, basis, length, parts.rotated);
+    CompleteLowRank(parts, rank);
+    return true;
+  }
+
+  // Returns whether the matrix differs from the product of the coefficients, whose sign is changed, and the basis by
+  // not more than rounding errors, in each row and column on its own. Overwrites parts.rotated.
+  bool RestIsNoise(const blocked::Products& products, const Parts& parts, const double* basis,
+                   const double* coefficients, int64_t rank) const {
+    constexpr double kEpsilon = std::numeric_limits<T>::epsilon() * (std::is_same_v<T, float> ? 2 : 16);
+    constexpr int64_t kChunk = 16;
+    const int64_t pairs = this->shorter, length = this->longer;
+    double *const rest = parts.rotated, *const of_columns = parts.column;
+    std::fill_n(of_columns, length, 0.0);
+    for (int64_t first = 0; first < pairs; first += kChunk) {
+      const int64_t count = std::min(kChunk, pairs - first);
+      std::copy_n(parts.given + first * length, count * length, rest);
+      double* const negative = rest + kChunk * length;
+      for (int64_t i = 0; i < count * rank; ++i) negative[i] = -coefficients[first * rank + i];
+      products.Subtract(count, length, rank, {negative, rank, 1}, {basis, length, 1}, rest, length);
+      for (int64_t i = 0; i < count; ++i) {
+        const double *const row = parts.given + (first + i) * length, *const left = rest + i * length;
+        if (VectorOps::Dot(left, left, length) > kEpsilon * kEpsilon * VectorOps::Dot(row, row, length)) return false;
+        for (int64_t j = 0; j < length; ++j) {
+          of_columns[j] += left[j] * left[j] - kEpsilon * kEpsilon * row[j] * row[j];
+        }
+      }
+    }
+    return std::none_of(of_columns, of_columns + length, [](double excess) { return excess > 0; });
+  }
+
+  // Multiplies the first `rank` vectors of parts.rotated, of unit length, by the lengths of those of parts.rotations,
+  // which become unit vectors. The other vectors of parts.rotations become orthonormal to them.
+  void CompleteLowRank(const Parts& parts, int64_t rank) const {
+    constexpr double kDisappears = 0x1p-80;
+    const int64_t pairs = this->shorter, length = this->longer;
+    double longest = 0;
+    int64_t count = 0;
+    for (int64_t k = 0; k < rank; ++k) {
+      parts.lengths[k] = linalg::LengthOf(parts.rotations + k * pairs, pairs);
+      longest = std::max(longest, parts.lengths[k]);
+    }
+    for (int64_t k = 0; k < rank; ++k) {
+      const double size = parts.lengths[k] > kDisappears * longest ? parts.lengths[k] : 0;
+      double *const from = parts.rotated + k * length, *const to = parts.rotated + count * length;
+      for (int64_t i = 0; i < length; ++i) {
+        const double value = from[i];
+        from[i] = 0;
+        to[i] = value * size;
+      }
+      if (size == 0) continue;
+      for (int64_t i = 0; i < pairs; ++i) {
+        parts.rotations[count * pairs + i] = parts.rotations[k * pairs + i] / size;
+      }
+      ++count;
+    }
+    if (!this->with_vectors) return;
+    std::copy_n(parts.rotations, count * pairs, parts.given);
+    linalg::FactorQr(parts.given, count, pairs, parts.taus);
+    for (int64_t k = count; k < pairs; ++k) {
+      linalg::ColumnOfQ(parts.given, count, pairs, parts.taus, k, parts.rotations + k * pairs);
+    }
   }
 
   // Makes vectors that are much shorter than others nearly orthogonal. Those in `rotated` are in ascending order of the
