@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The exported functions of lib<library>_onnxruntime.so: RegisterCustomOps, which ONNX Runtime calls when a session's
-// options register the library, and those that libpolyop_accelerator.so and the CLI call. The library does not link
-// ONNX Runtime: the caller passes the API.
+// options register the library; CreateEpFactories and ReleaseEpFactory, which it calls when the library is registered
+// as an execution provider; and those that libpolyop_accelerator.so and the CLI call. The library does not link ONNX
+// Runtime: the caller passes the API.
 #include "core/library.h"
 #include "adapters/onnxruntime/accelerator.h"
-#include "adapters/onnxruntime/node_kernel.h"
+#include "adapters/onnxruntime/execution_provider.h"
 #include "adapters/onnxruntime/registration.h"
+#include "adapters/onnxruntime/session_call.h"
 #include "platform/exported.h"
 
 namespace polyop::onnxruntime {
@@ -24,6 +26,24 @@ extern "C" POLYOP_EXPORTED OrtStatus* RegisterCustomOps(OrtSessionOptions* optio
   using namespace polyop::onnxruntime;
   return Register(options, base, Registration::kOperators, 0, AllOperators);
 }
+
+#if ORT_API_VERSION >= 24
+extern "C" POLYOP_EXPORTED OrtStatus* CreateEpFactories(const char* registration, const OrtApiBase* base,
+                                                        const OrtLogger*, OrtEpFactory** factories,
+                                                        size_t max_factories, size_t* num_factories) {
+  using namespace polyop::onnxruntime;
+  *num_factories = 0;
+  if (max_factories == 0) return base->GetApi(1)->CreateStatus(ORT_INVALID_ARGUMENT, "expected room for a factory");
+  OrtStatus* const status = CreateFactory(registration, base, AllOperators, factories);
+  *num_factories = status == nullptr ? 1 : 0;
+  return status;
+}
+
+extern "C" POLYOP_EXPORTED OrtStatus* ReleaseEpFactory(OrtEpFactory* factory) {
+  polyop::onnxruntime::ReleaseFactory(factory);
+  return nullptr;
+}
+#endif
 
 extern "C" POLYOP_EXPORTED OrtStatus* polyop_register_accelerator(OrtSessionOptions* options, const OrtApiBase* base) {
   return polyop::onnxruntime::RegisterAccelerator(options, base);

@@ -46,10 +46,8 @@ bool KernelAttributes::Get(const char* name, AttrValue* value) {
   return false;
 }
 
-bool InferenceAttributes::Get(const char* name, AttrValue* value) {
+bool ReadAttribute(const OrtOpAttr* attribute, AttrValue* value) {
   const OrtApi& api = Api();
-  const OrtOpAttr* attribute = nullptr;
-  if (!Succeeded(api.ShapeInferContext_GetAttribute(context_, name, &attribute)) || attribute == nullptr) return false;
   size_t bytes = 0;
   int64_t integer = 0;
   if (Succeeded(api.ReadOpAttr(attribute, ORT_OP_ATTR_INT, &integer, sizeof(integer), &bytes))) {
@@ -86,6 +84,12 @@ bool InferenceAttributes::Get(const char* name, AttrValue* value) {
     return true;
   }
   return false;
+}
+
+bool InferenceAttributes::Get(const char* name, AttrValue* value) {
+  const OrtOpAttr* attribute = nullptr;
+  const bool found = Succeeded(Api().ShapeInferContext_GetAttribute(context_, name, &attribute));
+  return found && attribute != nullptr && ReadAttribute(attribute, value);
 }
 
 }  // namespace polyop::onnxruntime

@@ -16,6 +16,9 @@ class KernelAttributes : public AttrSource {
   const OrtKernelInfo* info_;
 };
 
+/// Returns false if the attribute has another type than AttrValue supports.
+bool ReadAttribute(const OrtOpAttr* attribute, AttrValue* value);
+
 class InferenceAttributes : public AttrSource {
  public:
   explicit InferenceAttributes(const OrtShapeInferContext* context) : context_(context) {}

@@ -2,10 +2,10 @@
 #include "adapters/onnxruntime/node_kernel.h"
 
 #include <algorithm>
-#include <array>
 #include <span>
 
 #include "adapters/onnxruntime/node_attributes.h"
+#include "adapters/onnxruntime/session_call.h"
 #include "core/call.h"
 #include "core/context.h"
 #include "core/device_run.h"
@@ -13,66 +13,6 @@
 
 namespace polyop::onnxruntime {
 namespace {
-
-// The backend of a CPU kernel's context: the session's thread pool and arena.
-class SessionBackend {
- public:
-  explicit SessionBackend(const OrtKernelContext* context) : context_(context) {
-    backend_.self = this;
-    backend_.parallel = Parallel;
-    backend_.allocate = Allocate;
-    backend_.release = Release;
-  }
-  ~SessionBackend() {
-    if (allocator_ != nullptr) Api().ReleaseAllocator(allocator_);
-    if (memory_info_ != nullptr) Api().ReleaseMemoryInfo(memory_info_);
-  }
-  SessionBackend(const SessionBackend&) = delete;
-  SessionBackend& operator=(const SessionBackend&) = delete;
-
-  const ContextBackend& backend() const { return backend_; }
-
- private:
-  struct Loop {
-    void (*body)(void*, int64_t);
-    void* argument;
-    const Host& host;
-  };
-
-  static void Parallel(void* self, int64_t tasks, void (*body)(void*, int64_t), void* argument) {
-    Loop loop{body, argument, CurrentHost()};
-    const Status status = FromOrt(Api().KernelContext_ParallelFor(
-        static_cast<SessionBackend*>(self)->context_,
-        [](void* data, size_t i) {
-          const Loop& l = *static_cast<const Loop*>(data);
-          const HostScope scope(l.host);  // on the runtime's thread
-          l.body(l.argument, static_cast<int64_t>(i));
-        },
-        static_cast<size_t>(tasks), 0, &loop));
-    if (status.ok()) return;
-    for (int64_t i = 0; i < tasks; ++i) body(argument, i);  // there is no thread pool, but the loop must run
-  }
-
-  static void* Allocate(void* self, size_t bytes) {
-    auto* session = static_cast<SessionBackend*>(self);
-    if (session->allocator_ == nullptr && !session->FindAllocator().ok()) return nullptr;
-    return session->allocator_->Alloc(session->allocator_, bytes);
-  }
-  static void Release(void* self, void* memory) {
-    OrtAllocator* allocator = static_cast<SessionBackend*>(self)->allocator_;
-    allocator->Free(allocator, memory);
-  }
-
-  Status FindAllocator() {
-    POLYOP_RETURN_IF_ERROR(FromOrt(Api().CreateCpuMemoryInfo(OrtArenaAllocator, OrtMemTypeDefault, &memory_info_)));
-    return FromOrt(Api().KernelContext_GetAllocator(context_, memory_info_, &allocator_));
-  }
-
-  const OrtKernelContext* context_;
-  OrtMemoryInfo* memory_info_ = nullptr;
-  OrtAllocator* allocator_ = nullptr;
-  ContextBackend backend_;
-};
 
 #if POLYOP_CUDA
 // The backend of a CUDA kernel's call: the session's stream and the memory of the node's execution provider.
@@ -164,57 +104,13 @@ class NodeOutputs : public OutputSource {
   const std::vector<bool>& requested_;
 };
 
-Status ReadInput(const OrtKernelContext* context, size_t index, AnyTensor* tensor) {
-  const OrtApi& api = Api();
-  const OrtValue* value = nullptr;
-  POLYOP_RETURN_IF_ERROR(FromOrt(api.KernelContext_GetInput(context, index, &value)));
-  if (value == nullptr) return Status::Ok();  // missing
-  OrtTensorTypeAndShapeInfo* raw = nullptr;
-  POLYOP_RETURN_IF_ERROR(FromOrt(api.GetTensorTypeAndShape(value, &raw)));
-  const TypeAndShape info(raw);
-  ONNXTensorElementDataType type = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
-  size_t rank = 0;
-  POLYOP_RETURN_IF_ERROR(FromOrt(api.GetTensorElementType(info.get(), &type)));
-  POLYOP_RETURN_IF_ERROR(FromOrt(api.GetDimensionsCount(info.get(), &rank)));
-  if (!FromOrt(type, &tensor->dtype)) return Unsupported("input ", index, ": unsupported element type");
-  std::array<int64_t, kMaxRank> dims{};
-  const size_t kept = std::min<size_t>(rank, kMaxRank);
-  POLYOP_RETURN_IF_ERROR(FromOrt(api.GetDimensions(info.get(), dims.data(), kept)));
-  tensor->shape = Shape(std::span<const int64_t>(dims.data(), kept));
-  for (size_t d = kept; d < rank; ++d) tensor->shape.push_back(0);  // the call reports the excessive rank
-  tensor->present = true;
-  // The C API has one accessor for reading and writing; inputs are only read.
-  return FromOrt(api.GetTensorMutableData(const_cast<OrtValue*>(value), &tensor->data));
-}
-
-std::string NodeNameOf(const OrtKernelInfo* info) {
-  size_t size = 0;
-  if (!FromOrt(Api().KernelInfo_GetNodeName(info, nullptr, &size)).ok() || size == 0) return "";
-  std::string name(size, '\0');
-  if (!FromOrt(Api().KernelInfo_GetNodeName(info, name.data(), &size)).ok()) return "";
-  name.resize(size - 1);  // without the terminator
-  return name;
-}
-
-// A node omits an optional output by an empty name, or by having fewer outputs.
-bool OutputIsNamed(const OrtKernelInfo* info, size_t index) {
-  size_t count = 0, size = 0;
-  if (!FromOrt(Api().KernelInfo_GetOutputCount(info, &count)).ok() || index >= count) return false;
-  return FromOrt(Api().KernelInfo_GetOutputName(info, index, nullptr, &size)).ok() && size > 1;
-}
-
-// ONNX Runtime creates the kernels of a session on the thread that creates the session.
-thread_local std::optional<bool> reference_kernels;
-
 }  // namespace
-
-void UseReferenceKernels(std::optional<bool> use) { reference_kernels = use; }
 
 Status NodeKernel::Create(const CustomOp& custom_op, const OrtKernelInfo* info, std::unique_ptr<NodeKernel>* kernel) {
   std::unique_ptr<NodeKernel> node(new NodeKernel(custom_op));
   const std::string node_name = NodeNameOf(info);
   node->prefix_ = Concat(custom_op.node().name, node_name.empty() ? "" : " (node '" + node_name + "')", ": ");
-  node->reference_ = reference_kernels.value_or(ReferenceRequested());
+  node->reference_ = UsesReferenceKernels();
   KernelAttributes attributes(info);
   NodeCandidate candidate;
   POLYOP_RETURN_IF_ERROR(ResolveNode(custom_op.candidates(), attributes, &candidate).WithPrefix(node->prefix_));
@@ -239,16 +135,14 @@ Status NodeKernel::Create(const CustomOp& custom_op, const OrtKernelInfo* info, 
 Status NodeKernel::Compute(OrtKernelContext* context) const { return Run(context).WithPrefix(prefix_); }
 
 Status NodeKernel::Run(OrtKernelContext* context) const {
-  size_t count = 0;
-  POLYOP_RETURN_IF_ERROR(FromOrt(Api().KernelContext_GetInputCount(context, &count)));
-  std::vector<AnyTensor> inputs(count);
-  for (size_t i = 0; i < count; ++i) POLYOP_RETURN_IF_ERROR(ReadInput(context, i, &inputs[i]));
+  std::vector<AnyTensor> inputs;
+  POLYOP_RETURN_IF_ERROR(ReadInputs(context, &inputs));
   NodeOutputs outputs(context, custom_op_, requested_);
   if (LeaveToRuntime(inputs)) return RunRuntimeKernel(context, inputs, outputs);
 #if POLYOP_CUDA
   if (custom_op_.kernel().device == Device::kCuda) {
     StreamBackend device(context);
-    POLYOP_RETURN_IF_ERROR(device.Open(count));
+    POLYOP_RETURN_IF_ERROR(device.Open(inputs.size()));
     return CallOnDevice(*op_, params_.get(), inputs, outputs, device.backend());
   }
 #endif

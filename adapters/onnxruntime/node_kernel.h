@@ -2,7 +2,6 @@
 // A node of a session: holds its checked attributes and runs it.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,10 +9,6 @@
 #include "adapters/onnxruntime/runtime_kernel.h"
 
 namespace polyop::onnxruntime {
-
-/// Sets whether nodes of sessions that this thread creates run the reference kernels or the fast ones. The default,
-/// nullopt, is the reference kernels if the environment variable POLYOP_KERNELS is "reference".
-void UseReferenceKernels(std::optional<bool> use);
 
 class NodeKernel {
  public:

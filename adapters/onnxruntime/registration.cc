@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 
+#include "adapters/onnxruntime/provider_options.h"
 #include "core/guard.h"
 #include "core/library.h"
 #include "core/unload.h"
@@ -54,6 +55,7 @@ constexpr const char* kOwnerKey = "polyop.domain.";
 constexpr const char* kRegisteredKey = "polyop.registered.";
 
 Tables* tables = nullptr;  // see core/unload.h for their lifetime
+std::mutex mutex;          // of the tables
 
 __attribute__((destructor)) void FreeTables() {
   if (ProcessEnds()) return;
@@ -70,15 +72,15 @@ uint32_t ReleaseOf(const OrtApiBase* base) {
 
 // Sets `host` to the newest common API. ONNX Runtime 1.N has the APIs up to N; it prints a warning if a newer one is
 // requested.
-Status Negotiate(const OrtApiBase* base, Host* host) {
+Status Negotiate(const OrtApiBase* base, uint32_t oldest, Host* host) {
   const uint32_t release = ReleaseOf(base);
-  for (uint32_t version = std::min<uint32_t>(ORT_API_VERSION, release); version >= kOldestApi; --version) {
+  for (uint32_t version = std::min<uint32_t>(ORT_API_VERSION, release); version >= oldest; --version) {
     if (const OrtApi* api = base->GetApi(version)) {
       *host = {api, version, release};
       return Status::Ok();
     }
   }
-  return Unsupported("polyop: expected ONNX Runtime 1.", kOldestApi, " or newer, got ", base->GetVersionString());
+  return Unsupported("polyop: expected ONNX Runtime 1.", oldest, " or newer, got ", base->GetVersionString());
 }
 
 Status MakeDomain(const std::string& name, const CustomOps& ops, DomainHandle* domain) {
@@ -123,10 +125,11 @@ Status AddToDefaultDomain(OrtSessionOptions* options, const CustomOps& ops, std:
 }
 
 // Creates the complete table of a runtime; on an error it creates nothing.
-Status MakeTable(const OrtApiBase* base, const MakeOps& make_ops, std::unique_ptr<Registered>* table) {
+Status MakeTable(const OrtApiBase* base, const MakeOps& make_ops, std::unique_ptr<Registered>* table,
+                 uint32_t oldest_api = kOldestApi) {
   POLYOP_RETURN_IF_ERROR(CheckRegistry());
   auto created = std::make_unique<Registered>();
-  POLYOP_RETURN_IF_ERROR(Negotiate(base, &created->host));
+  POLYOP_RETURN_IF_ERROR(Negotiate(base, oldest_api, &created->host));
   const HostScope scope(created->host);
   created->runtime.reset(HoldLibraryOf(base));
   POLYOP_RETURN_IF_ERROR(MakeDomains(created->host, make_ops, &created->domains));
@@ -213,15 +216,26 @@ Status AddAll(OrtSessionOptions* options, const Registered& table, std::vector<D
   return Status::Ok();
 }
 
+#if ORT_API_VERSION >= 24
+// The provider has brought the operators into the session, and overrides what the accelerator does.
+Status CheckNextToProvider(Registration what) {
+  if (what == Registration::kOperators) return Status::Ok();
+  return InvalidArgument("session options: expected the accelerator or ", ProviderName(),
+                         ", got both: the provider overrides what the accelerator does");
+}
+#endif
+
 Status RegisterAll(OrtSessionOptions* options, const OrtApiBase* base, Registration what, int opset,
                    const MakeOps& make_ops) {
-  static std::mutex mutex;
   const std::lock_guard lock(mutex);
   if (tables == nullptr) tables = new Tables();
   std::unique_ptr<Registered>& table = tables->of_runtime[{base, {what, opset}}];
   const bool is_new = table == nullptr;
   if (is_new) POLYOP_RETURN_IF_ERROR(MakeTable(base, make_ops, &table));
   const HostScope scope(table->host);
+#if ORT_API_VERSION >= 24
+  if (HasProviderOptions(options)) return CheckNextToProvider(what);
+#endif
   bool used = false;
   Status status = CheckRegisteredOnce(options, what);
   if (status.ok()) status = AddAll(options, *table, &tables->default_domains[base], &used);
@@ -244,6 +258,26 @@ Status ReadNumber(const OrtSessionOptions* options, const char* key, int* number
   const char* const end = text + (size > 0 && size <= sizeof text ? size - 1 : 0);
   if (status.ok() && std::from_chars(text, end, *number).ptr == end && *number > 0) return status;
   return InvalidArgument("session configuration '", key, "': expected an integer >= 1");
+}
+
+Status DomainsOfOperators(const OrtApiBase* base, uint32_t oldest_api, const MakeOps& make_ops, const Host** host,
+                          std::vector<OrtCustomOpDomain*>* domains) {
+  const std::lock_guard lock(mutex);
+  if (tables == nullptr) tables = new Tables();
+  std::unique_ptr<Registered>& table = tables->of_runtime[{base, {Registration::kOperators, 0}}];
+  if (table == nullptr) POLYOP_RETURN_IF_ERROR(MakeTable(base, make_ops, &table, oldest_api));
+  const HostScope scope(table->host);
+  for (const Domain& domain : table->domains) {
+    if (domain.handle != nullptr) {
+      domains->push_back(domain.handle.get());
+      continue;
+    }
+    std::vector<DomainHandle>& known = tables->default_domains[base];
+    POLYOP_RETURN_IF_ERROR(MakeDomain("", domain.ops, &known.emplace_back()));
+    domains->push_back(known.back().get());
+  }
+  *host = &table->host;
+  return Status::Ok();
 }
 
 OrtStatus* Register(OrtSessionOptions* options, const OrtApiBase* base, Registration what, int opset,

@@ -29,4 +29,9 @@ enum class Registration { kOperators, kAccelerator };
 OrtStatus* Register(OrtSessionOptions* options, const OrtApiBase* base, Registration what, int opset,
                     const MakeOps& make_ops);
 
+/// Returns the domains of all operators, which are those that Register() adds, for a runtime's own use; its host lives
+/// on. An API older than `oldest_api` is an error. May throw.
+Status DomainsOfOperators(const OrtApiBase* base, uint32_t oldest_api, const MakeOps& make_ops, const Host** host,
+                          std::vector<OrtCustomOpDomain*>* domains);
+
 }  // namespace polyop::onnxruntime

@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "adapters/onnxruntime/accelerator.h"
-#include "adapters/onnxruntime/node_kernel.h"
 #include "adapters/onnxruntime/ort_api.h"
+#include "adapters/onnxruntime/session_call.h"
 #include "cli/base/environments.h"
 #include "cli/base/failure.h"
 #include "cli/base/model.h"

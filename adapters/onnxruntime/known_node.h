@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What ONNX Runtime knows of a node of a standard operator: in a graph, and when the node's kernel is created.
+#pragma once
+
+#include "adapters/onnxruntime/ort_api.h"
+
+// Execution providers with kernel registries exist since ONNX Runtime 1.24.
+#if ORT_API_VERSION >= 24
+
+#include <memory>
+#include <vector>
+
+#include "core/standard_node.h"
+
+namespace polyop::onnxruntime {
+
+/// Owns what StandardNode refers to, other than the elements of constants, which are the runtime's.
+struct KnownNode {
+  int since = 0;
+  std::unique_ptr<AttrSource> attributes;
+  std::vector<KnownTensor> inputs, outputs;
+
+  StandardNode view() const { return {since, *attributes, inputs, outputs}; }
+};
+
+/// Constants are valid while the graph is, or until the kernel's creation ends.
+Status ReadNode(const OrtNode* node, KnownNode* known);
+Status ReadNode(const OrtKernelInfo* info, KnownNode* known);
+
+/// Returns the values of a node; null for omitted ones.
+Status InputsOf(const OrtNode* node, std::vector<const OrtValueInfo*>* values);
+Status OutputsOf(const OrtNode* node, std::vector<const OrtValueInfo*>* values);
+
+}  // namespace polyop::onnxruntime
+
+#endif
