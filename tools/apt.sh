@@ -2,14 +2,14 @@
 # Sourced by scripts that fetch from the distribution's signed archive without changing the system. apt runs with
 # separate package lists, cache and downloads.
 #
-#   open_archive own|newer|unstable KINDS [ARCHITECTURE]   reads a suite's lists of packages (deb), sources (deb-src) or
-# both: this system's, Debian 13's on older releases, or Debian's unstable. On other distributions each is the system's
-# own. Later calls fetch from this suite. Everything is removed on exit
+#   open_archive own|newer|unstable|experimental KINDS [ARCHITECTURE]   reads a suite's lists of packages (deb), sources
+# (deb-src) or both: this system's, Debian 13's on older releases, or Debian's unstable or experimental. On other
+# distributions each is the system's own. Later calls fetch from this suite. Everything is removed on exit
 APT_DIR="$DEPS/apt"
 PRIVATE=(-o Dir::State::lists="$APT_DIR/lists" -o Dir::Cache="$APT_DIR/cache" -o Dir::Etc::trustedparts="$APT_DIR/keys"
   -o APT::Update::Post-Invoke-Success= -o APT::Sandbox::User="$(id -un)")
 
-# choose_suite own|newer|unstable
+# choose_suite own|newer|unstable|experimental
 choose_suite() {
   . /etc/os-release
   OS="${PRETTY_NAME:-this system}"
@@ -18,6 +18,7 @@ choose_suite() {
   case "$1:${ID:-}:$OWN_SUITE" in
     newer:debian:buster | newer:debian:bullseye | newer:debian:bookworm) SUITE=trixie ;;
     unstable:debian:*) SUITE=sid ;;
+    experimental:debian:*) SUITE=experimental ;;
     *) SUITE="$OWN_SUITE" ;;
   esac
 }
@@ -30,12 +31,12 @@ private_apt() {
     -o Dir::Etc::preferencesparts=/dev/null "${PRIVATE[@]}" "$@"
 }
 
-# Prints apt's own sources, security updates included, rewritten to SUITE. Unstable has no security updates. Works for
-# one-line and for deb822 files.
+# Prints apt's own sources, security updates included, rewritten to SUITE. Unstable and experimental have no security
+# updates. Works for one-line and for deb822 files.
 rewritten_sources() {
   apt-get indextargets "$@" --format '$(REPO_URI) $(RELEASE) $(COMPONENT) $(CREATED_BY)' |
     awk -v own="$OWN_SUITE" -v suite="$SUITE" -v kinds="$KINDS" '
-      ($2 == own || ($2 == own "-security" && suite != "sid")) && $4 == "Packages" && !seen[$1 $2 $3]++ {
+      ($2 == own || ($2 == own "-security" && suite !~ /^(sid|experimental)$/)) && $4 == "Packages" && !seen[$1 $2 $3]++ {
         sub("^" own, suite, $2)
         for (i = split(kinds, kind, " "); i > 0; --i) print kind[i], $1, $2, $3
       }'
