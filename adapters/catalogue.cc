@@ -209,6 +209,7 @@ std::string CatalogueJson() {
     Json json = {
         {"name", op->name}, {"signatures", Json::array()}, {"attributes", Json::array()}, {"nodes", Json::array()}};
     if (!op->gradient_of.empty()) json["gradient_of"] = op->gradient_of;
+    json["room"] = RoomOf(op->name);
     json["inputs"] = InputsJson(*op);
     json["summary"] = UnwrapText(op->doc.summary);
     json["semantics"] = UnwrapText(op->doc.semantics);

@@ -67,8 +67,8 @@ struct BenchOptions {
 int Bench(const BenchOptions& options);
 
 struct OpsOptions {
-  std::string name;
-  bool markdown = false, json = false;
+  std::string name, search;
+  bool all = false, markdown = false, json = false;
 };
 int Ops(const OpsOptions& options);
 

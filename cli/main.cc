@@ -310,6 +310,8 @@ void AddOpsCommand(CLI::App& app, Action& action) {
   auto options = std::make_shared<OpsOptions>();
   CLI::App* ops = app.add_subcommand("ops", "List polyop's operators, or explain one");
   ops->add_option("name", options->name, "a folder's name (roi_align) or a node's (mmcv::MMCVRoiAlign)");
+  ops->add_option("--search", options->search, "only operators whose names or description have these words");
+  ops->add_flag("--long", options->all, "node names, types, runtimes and gradients of all");
   ops->add_flag("--markdown", options->markdown, "as Markdown");
   ops->add_flag("--json", options->json, "for machines");
   ops->callback([options, &action] { action = [options] { return Ops(*options); }; });

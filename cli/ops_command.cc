@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // polyop ops: prints the catalogue of operators.
 #include <algorithm>
+#include <cctype>
 #include <iostream>
+#include <sstream>
 
 #include "cli/base/catalogue.h"
 #include "cli/base/failure.h"
 #include "cli/base/text.h"
 #include "cli/commands.h"
 #include "cli/json.h"
+#include "platform/program.h"
 
 namespace polyop::cli {
 namespace {
@@ -23,17 +26,37 @@ const OperatorInfo& Find(const std::string& name) {
     }
     if (std::find(names.begin(), names.end(), name) != names.end()) return op;
   }
-  const std::string near = Nearest(name, names);
+  const auto begins = [&](const std::string& known) { return !name.empty() && known.starts_with(name); };
+  const auto longer = std::find_if(names.begin(), names.end(), begins);
+  const std::string near = longer != names.end() ? *longer : Nearest(name, names);
   throw Failure(kUsage, "polyop has no operator '" + name + "'",
                 near.empty() ? "`polyop ops` lists all" : "did you mean '" + near + "'? `polyop ops` lists all");
 }
 
+// Returns the operators that have all words of `search` in their names or descriptions, in upper or lower case.
+OperatorList Chosen(const std::string& search) {
+  const auto lower = [](std::string text) {
+    std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+    return text;
+  };
+  OperatorList chosen;
+  for (const OperatorInfo& op : Operators()) {
+    std::string text = Join({op.FullName(), op.room, op.summary, op.semantics, op.source}, " ");
+    for (const NodeInfo& node : op.nodes) text += " " + node.label;
+    text = lower(text);
+    std::istringstream words(lower(search));
+    std::string word;
+    bool has_all = true;
+    while (words >> word) has_all &= text.find(word) != std::string::npos;
+    if (has_all) chosen.push_back(&op);
+  }
+  if (chosen.empty()) throw Failure(kUsage, "no operator has '" + search + "'", "`polyop ops` lists all");
+  return chosen;
+}
+
 Json AsJson(const OperatorInfo& op) {
-  Json entry = {{"name", op.name},
-                {"package", op.package},
-                {"summary", op.summary},
-                {"types", Join(op.types, ", ")},
-                {"runtimes", op.runtimes}};
+  Json entry = {{"name", op.name},       {"package", op.package},         {"room", op.room},
+                {"summary", op.summary}, {"types", Join(op.types, ", ")}, {"runtimes", op.runtimes}};
   for (const NodeInfo& node : op.nodes) entry["nodes"].push_back(node.label);
   entry["signatures"] = op.signatures;
   entry["attributes"] = Json::array();
@@ -57,16 +80,21 @@ Json AsJson(const OperatorInfo& op) {
 }  // namespace
 
 int Ops(const OpsOptions& options) {
+  if (!options.name.empty() && (options.all || !options.search.empty())) {
+    throw Failure(kUsage, "--long and --search are for lists, not for the operator '" + options.name + "'");
+  }
   if (options.json) {
     Json report = Json::array();
     if (!options.name.empty()) {
       report = AsJson(Find(options.name));
     } else {
-      for (const OperatorInfo& op : Operators()) report.push_back(AsJson(op));
+      for (const OperatorInfo* op : Chosen(options.search)) report.push_back(AsJson(*op));
     }
     std::cout << ToText(report) << "\n";
   } else if (options.name.empty()) {
-    std::cout << CatalogueText(options.markdown);
+    const OperatorList chosen = Chosen(options.search);
+    const bool table = options.all || options.markdown;
+    std::cout << (table ? CatalogueText(chosen, options.markdown) : ListText(chosen, TerminalColumns()));
   } else {
     std::cout << PageText(Find(options.name), options.markdown);
   }

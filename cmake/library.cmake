@@ -7,8 +7,9 @@
 function(polyop_build_library name)
   polyop_add_operators(${name} ${ARGN})
 
-  # The library's name, version and differentiable operators, linked with its operators.
+  # The library's name, version, rooms and differentiable operators, linked with its operators.
   get_property(differentiable GLOBAL PROPERTY ${name}_differentiable)
+  get_property(rooms GLOBAL PROPERTY ${name}_room_of)
   configure_file("${POLYOP_ROOT}/cmake/library.cc.in" "${PROJECT_BINARY_DIR}/libraries/${name}.cc" @ONLY)
   add_library(${name}_library OBJECT "${PROJECT_BINARY_DIR}/libraries/${name}.cc")
   target_link_libraries(${name}_library PUBLIC polyop_kernels)

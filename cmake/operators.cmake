@@ -50,6 +50,9 @@ function(polyop_add_operator library folder)
   polyop_add_kernels(${library} gradients "${folder}" ${op}_backward ${gradient})
   polyop_add_formulas("${folder}/${op}_formula.py")
   polyop_add_differentiable(${library} "${folder}")
+  if(folder MATCHES "/ops/([^/]+)/[^/]+$")
+    set_property(GLOBAL APPEND_STRING PROPERTY ${library}_room_of "      {\"${op}\", \"${CMAKE_MATCH_1}\"},\n")
+  endif()
 endfunction()
 
 # polyop_add_differentiable(LIBRARY FOLDER): notes for the catalogue whether PyTorch can differentiate the operator: its

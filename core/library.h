@@ -3,6 +3,7 @@
 // own library and user-built libraries share this interface; cmake/library.cmake generates the definitions.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "platform/exported.h"
@@ -15,6 +16,9 @@ inline constexpr int kSdkVersion = 1;
 
 /// Returns "polyop", or a user's "my_ops": the namespace of the operators in PyTorch and in OpenVINO IR files.
 const char* LibraryName();
+
+/// Returns the room of an operator of the library, the folder of ops/ that its own folder is in; "" if it is in none.
+const char* RoomOf(std::string_view op);
 
 /// An operator that PyTorch can differentiate.
 struct Differentiable {

@@ -27,6 +27,9 @@ std::filesystem::path OwnProgramFile();
 /// Returns true if the output is a terminal. 1 is the standard output, 2 that of errors.
 bool IsTerminal(int output);
 
+/// Returns the columns of the terminal that is the standard output; 0 if it is none.
+int TerminalColumns();
+
 /// Returns the bytes of memory that this machine has.
 uint64_t MachineMemory();
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/base/catalogue.h"
 
+#include <algorithm>
+#include <map>
 #include <sstream>
 
 #include "cli/base/text.h"
@@ -68,10 +70,31 @@ std::string Wrapped(const std::string& text) {
 
 }  // namespace
 
+std::string ListText(const OperatorList& operators, int columns) {
+  std::map<std::string, OperatorList> rooms;
+  size_t widest = 0;
+  for (const OperatorInfo* op : operators) {
+    rooms[op->room.empty() ? op->package : op->room].push_back(op);
+    widest = std::max(widest, op->FullName().size());
+  }
+  std::string text;
+  for (const auto& [room, members] : rooms) {
+    text += (text.empty() ? "" : "\n") + Bold(room) + "\n";
+    for (const OperatorInfo* op : members) {
+      const std::string name = op->FullName();
+      const std::string line = "  " + name + std::string(widest - name.size() + 2, ' ') + op->summary;
+      text += Shortened(line, columns) + "\n";
+    }
+  }
+  return text +
+         "\n`polyop ops NAME` explains an operator; --search WORDS chooses, --long shows node names and types.\n";
+}
+
 // Markdown, which is written to files, depends neither on the devices of this build nor on installed packages.
-std::string CatalogueText(bool markdown) {
+std::string CatalogueText(const OperatorList& operators, bool markdown) {
   std::vector<std::vector<std::string>> rows;
-  for (const OperatorInfo& op : Operators()) {
+  for (const OperatorInfo* each : operators) {
+    const OperatorInfo& op = *each;
     std::vector<std::string> nodes;
     for (const NodeInfo& node : op.nodes) nodes.push_back(NodeText(node, markdown));
     if (markdown) {
@@ -87,8 +110,8 @@ std::string CatalogueText(bool markdown) {
   }
   if (markdown) return MarkdownTable({"operator", "node names", "types", "what it does"}, rows);
   std::vector<std::string> without;
-  for (const OperatorInfo& op : Operators()) {
-    if (!op.not_portable.empty()) without.push_back(op.FullName());
+  for (const OperatorInfo* op : operators) {
+    if (!op->not_portable.empty()) without.push_back(op->FullName());
   }
   const std::string note = without.empty() ? ""
                                            : "\n  `polyop portable` has no function for " + Join(without, ", ") +

@@ -133,6 +133,7 @@ void AddOperators(const std::string& package, const std::string& catalogue, cons
     OperatorInfo& op = all->emplace_back();
     op.package = package;
     op.name = json.at("name");
+    op.room = json.value("room", "");  // the catalogue of an older SDK has none
     op.summary = json.at("summary");
     op.semantics = json.at("semantics");
     op.source = json.at("source");

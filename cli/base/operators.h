@@ -47,6 +47,7 @@ struct GradientInfo {
 struct OperatorInfo {
   std::string package;  // "polyop" or the name of the package
   std::string name;
+  std::string room;  // the folder of ops/ that its folder is in, or ""
   std::string summary, semantics, source, differences, not_portable;
   std::vector<std::string> signatures, types, runtimes;
   std::vector<AttributeInfo> attributes;

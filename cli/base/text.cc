@@ -225,6 +225,16 @@ std::string Join(const std::vector<std::string>& parts, std::string_view separat
   return text;
 }
 
+std::string Shortened(const std::string& line, int columns) {
+  if (columns <= 0 || Width(line) <= static_cast<size_t>(columns)) return line;
+  std::string text;
+  for (const char c : line) {
+    if ((static_cast<unsigned char>(c) & 0xC0) != 0x80 && Width(text) + 1 >= static_cast<size_t>(columns)) break;
+    text += c;
+  }
+  return text + "…";
+}
+
 std::string NumberText(double value, const char* format) {
   char text[32];
   std::snprintf(text, sizeof text, format, value);

@@ -34,6 +34,8 @@ std::string Red(const std::string& text);
 std::string Nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 std::string Join(const std::vector<std::string>& parts, std::string_view separator);
+/// Returns the first columns of a line, with "…" in place of the rest; 0 columns means all.
+std::string Shortened(const std::string& line, int columns);
 /// Formats a number by a format of printf for one double.
 std::string NumberText(double value, const char* format);
 /// Returns "1.5 MB".

@@ -2,6 +2,7 @@
 #include "platform/program.h"
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #ifdef __APPLE__
@@ -28,6 +29,10 @@ fs::path OwnProgramFile() {
 
 void PrepareTerminal() {}
 bool IsTerminal(int output) { return isatty(output) != 0; }
+int TerminalColumns() {
+  winsize size = {};
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
 
 uint64_t MachineMemory() {
   return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));

@@ -81,6 +81,10 @@ void PrepareTerminal() {
 }
 
 bool IsTerminal(int output) { return _isatty(output) != 0; }
+int TerminalColumns() {
+  CONSOLE_SCREEN_BUFFER_INFO info = {};
+  return GetConsoleScreenBufferInfo(GetStdHandle(STD_OUTPUT_HANDLE), &info) ? info.dwSize.X : 0;
+}
 
 uint64_t MachineMemory() {
   MEMORYSTATUSEX status = {};

@@ -9,6 +9,11 @@ INSTALL = "install polyop's wheel: pip install dist/polyop-*.whl, which `make wh
 """The advice about a missing part of polyop, which no package index has yet."""
 
 
+def page(name: str) -> str:
+    """Returns the address of a page of the documentation."""
+    return f"https://polyop.github.io/polyop/docs/{name}.html"
+
+
 class PolyopError(Exception):
     """An error that polyop reports: its text says what was expected and what was found.
 

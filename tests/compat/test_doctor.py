@@ -14,6 +14,7 @@ import torch
 
 from polyop.compat import REPLACEMENTS
 from polyop.compat._causes import cause
+from polyop.compat._packages import modules_called
 from polyop.compat._probe import RUNTIMES
 from tests.support.processes import environment
 
@@ -146,10 +147,44 @@ def test_a_checkout_without_libraries(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_names(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "polyop", "doctor", "torch_scater"],
-        env=environment(tmp_path), capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 2
-    assert "got 'torch_scater'\n  hint: did you mean 'torch_scatter'?" in done.stderr
+    def error(name: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "polyop", "doctor", name],
+            env=environment(tmp_path), capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 2
+        return done.stderr
+
+    assert "does not replace 'torch_scater'\n  hint: did you mean 'torch_scatter'?" in error("torch_scater")
+    said = error("torch_spline_conv")
+    assert "does not replace 'torch_spline_conv'" in said
+    assert "did you mean" not in said
+    assert len(said) < 200
     assert not set(RUNTIMES) & set(REPLACEMENTS)
+
+
+@pytest.mark.parametrize(
+    ("name", "modules"),
+    [
+        ("mmcv", ["mmcv._ext"]),
+        ("mmcv-full", ["mmcv._ext"]),
+        ("onedl-mmcv", ["mmcv._ext"]),
+        ("mmcv._ext", ["mmcv._ext"]),
+        ("torchvision", ["torchvision._C"]),
+        ("spconv-cu118", ["spconv"]),
+        ("torch-scatter==2.1.2", ["torch_scatter"]),
+        ("detectron2", ["detectron2._C"]),
+        ("groundingdino", ["groundingdino._C"]),
+        ("DCNv4", ["DCNv4"]),
+        ("torch", []),
+        ("", []),
+    ],
+)
+def test_a_package_or_distribution_means_its_modules(name: str, modules: list[str]) -> None:
+    assert modules_called(name) == modules
+    assert len(modules_called("pcdet")) == 7
+
+
+def test_a_missing_package_that_the_user_named(tmp_path: Path) -> None:
+    said = doctor(tmp_path, "mmcv")
+    assert "mmcv._ext: its package is not installed\n    to fix it: pip install mmcv-lite mmengine" in said

@@ -14,9 +14,9 @@ from typing import Any
 
 from polyop import __version__
 from polyop._commands import terminal
-from polyop._commands.arguments import add_json_option, nearest
-from polyop._commands.errors import ExitCode, usage
-from polyop.errors import INSTALL
+from polyop._commands.arguments import add_json_option
+from polyop._commands.errors import ExitCode, nearest, usage
+from polyop.errors import INSTALL, page
 
 SUMMARY = "Show what is installed, what does not load and why, and what to do"
 NEEDS = ""
@@ -26,6 +26,7 @@ with 5 if polyop's library does not work in a runtime that is installed, otherwi
 
 Examples:
   polyop doctor                      all
+  polyop doctor mmcv                 one package; also by the name that pip has for it: spconv-cu118
   polyop doctor torchvision._C       one module
   polyop doctor --json               a report for a bug report or a script"""
 
@@ -39,6 +40,11 @@ _PIP = {
     "executorch": "pip install --upgrade 'executorch>=1.5'",
     "tvm_ffi": "pip install --upgrade 'apache-tvm-ffi>=0.1.15'",
 }
+_PACKAGES = {
+    "mmcv._ext": "pip install mmcv-lite mmengine",
+    "torchvision._C": "pip install torchvision",
+}
+"""Packages of which polyop replaces a part, and the command that installs them without that part."""
 _BASIC = ("onnxruntime", "accelerator", "torch")
 """Libraries that every polyop has."""
 
@@ -51,24 +57,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from polyop.compat import REPLACEMENTS
+    from polyop.compat._packages import REPLACEMENTS, modules_called
     from polyop.compat._probe import RUNTIMES, probe
 
-    known = [*RUNTIMES, *REPLACEMENTS]
+    chosen = set() if options.names else {*RUNTIMES, *REPLACEMENTS}
     for name in options.names:
-        if name not in known:
-            near = nearest(name, known)
-            raise usage(
-                f"doctor: expected names out of {', '.join(known)}, got '{name}'",
-                f"did you mean '{near}'?" if near else "",
-            )
-    runtimes = [name for name in RUNTIMES if name in (options.names or RUNTIMES)]
-    packages = [name for name in REPLACEMENTS if name in (options.names or REPLACEMENTS)]
+        meant = [name] if name in RUNTIMES else modules_called(name)
+        if not meant:
+            raise usage(f"doctor: polyop does not replace '{name}'", _other_name(name, [*RUNTIMES, *REPLACEMENTS]))
+        chosen.update(meant)
+    runtimes = [name for name in RUNTIMES if name in chosen]
+    packages = [name for name in REPLACEMENTS if name in chosen]
     found = probe([*(f"runtime:{name}" for name in runtimes), *packages])
     report = {
         "system": _system(),
         "runtimes": {name: _of_runtime(name, found[f"runtime:{name}"]) for name in runtimes},
-        "packages": {name: _of_package(name, found[name]) for name in packages},
+        "packages": {name: _of_package(name, found[name], bool(options.names)) for name in packages},
     }
     if options.json:
         terminal.print_json(report)
@@ -92,8 +96,13 @@ def _of_runtime(name: str, record: dict[str, Any]) -> dict[str, Any]:
     return {**record, "fix": fix}
 
 
-def _of_package(name: str, record: dict[str, Any]) -> dict[str, Any]:
-    fix = None
+def _other_name(name: str, known: list[str]) -> str:
+    near = nearest(name, known, least=0.8)
+    return f"did you mean '{near}'?" if near else "`polyop doctor` lists what it replaces"
+
+
+def _of_package(name: str, record: dict[str, Any], is_wanted: bool) -> dict[str, Any]:
+    fix = _PACKAGES.get(name) if is_wanted and record["state"] == "missing" else None
     if record["state"] == "fails":
         fix = f"import polyop.compat; polyop.compat.install({name!r})"
         if not find_spec("torch"):
@@ -176,7 +185,7 @@ def _text(report: dict[str, Any], titles: dict[str, str]) -> str:
     if any(record["state"] == "fails" for record in report["packages"].values()):
         parts.append(
             "Without a change of the code, all packages at once:\n  python -m polyop.compat SCRIPT ARGUMENTS…\n"
-            "docs/compat.md describes the packages."
+            f"{page('compat')} describes the packages."
         )
     return "\n\n".join(parts)
 
@@ -217,7 +226,7 @@ def _package_state(record: dict[str, Any]) -> str:
 
 
 def _is_problem(record: dict[str, Any]) -> bool:
-    return record["error"] is not None and record["cause"] != "is not installed"
+    return (record["error"] or record["fix"]) is not None and record["cause"] != "is not installed"
 
 
 def _missing_libraries(runtimes: dict[str, dict[str, Any]], titles: dict[str, str]) -> list[str]:
@@ -235,7 +244,7 @@ def _missing_libraries(runtimes: dict[str, dict[str, Any]], titles: dict[str, st
 
 
 def _problem(name: str, record: dict[str, Any]) -> str:
-    lines = [f"  {name}: {record['cause'] or record['error']}"]
+    lines = [f"  {name}: {record['cause'] or record['error'] or 'its package is not installed'}"]
     if record["cause"]:
         lines.append(f"    {record['error']}")
     if record["fix"]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -179,6 +180,31 @@ REPLACEMENTS = {
         ),
     )
 }  # fmt: skip
+
+
+_DISTRIBUTIONS = {
+    "adelaidet": "adet",
+    "groundingdino_py": "groundingdino",
+    "mmcv_full": "mmcv",
+    "mmcv_lite": "mmcv",
+    "onedl_mmcv": "mmcv",
+    "openpcdet": "pcdet",
+    "vmamba": "selective_scan_cuda_core",
+}
+"""Packages by the names of their distributions, where these differ."""
+_CUDA_SUFFIX = re.compile(r"_cu\d+$")
+
+
+def modules_called(name: str) -> list[str]:
+    """Returns the names of the modules, keys of REPLACEMENTS, that a user means by a name.
+
+    That is a module, a package, or a distribution: "mmcv._ext", "mmcv" or "mmcv-full", "spconv" or "spconv-cu118".
+    """
+    if name in REPLACEMENTS:
+        return [name]
+    plain = _CUDA_SUFFIX.sub("", name.partition("==")[0].strip().replace("-", "_").lower())
+    plain = _DISTRIBUTIONS.get(plain, plain)
+    return [known for known in REPLACEMENTS if f"{known.lower()}.".startswith(f"{plain}.")]
 
 
 def install(*names: str, replace: bool = False) -> list[str]:
