@@ -189,54 +189,57 @@ class GradientKernel:
 
     def rule(self, forward: Rule) -> Rule:
         """Returns the rule of the gradient itself: its formula is the gradient of the operator's formula."""
-        specs = self.gradient.inputs
+        names = [spec.name for spec in self.gradient.inputs]
+        grad_names = [f"grad_{name}" for name in self.operator.outputs_named]
 
         def formula(*args: Tensor | None, output_mask: int, **attributes: Any) -> tuple[Tensor, ...]:
             nested = self.gradient.nest(args)
-            named: dict[str, Any] = {spec.name: arg for spec, arg in zip(specs, nested, strict=True)}
+            named: dict[str, Any] = dict(zip(names, nested, strict=True))
             inputs = self.operator.flatten([named.get(spec.name) for spec in self.operator.inputs])
-            grads = [named.get(f"grad_{name}") for name in self.operator.outputs_named]
-            computed = [i for o, i in enumerate(self._computed) if output_mask >> o & 1]
-            requested = [i for i in range(len(inputs)) if self.operator.input_of(i) in computed]
-            given = {**attributes, "output_mask": output_mask}
-            shapes = self.gradient.outputs(nested, given, lambda _: 0)
-
-            def fill_with_zeros(indices: Sequence[int]) -> None:
+            grads = [named.get(name) for name in grad_names]
+            outputs = self.gradient.outputs(nested, {**attributes, "output_mask": output_mask}, lambda _: 0)
+            device = self.gradient.device(nested)
+            found: dict[int, Tensor] = {}
+            for indices in self._steps(inputs, named, output_mask):
                 for i in indices:
-                    dtype, shape = shapes[self._computed.index(i)]
-                    inputs[i] = torch.zeros(shape, dtype=dtype, device=self.gradient.device(nested))
+                    if inputs[i] is None:
+                        dtype, shape = outputs[self._computed.index(self.operator.input_of(i))]
+                        inputs[i] = torch.zeros(shape, dtype=dtype, device=device)
+                gradients = differentiate(lambda full: forward.formula(*full, **attributes), inputs, grads, indices)
+                for i, gradient in zip(indices, gradients, strict=True):
+                    found[i] = torch.zeros_like(inputs[i]) if gradient is None else gradient
+            return tuple(
+                self._of_input(number, found, torch.empty(0, dtype=dtype, device=device))
+                for number, (dtype, _) in zip(self._computed, outputs, strict=True)
+            )
 
-            def gradients_of(indices: Sequence[int]) -> dict[int, Tensor | None]:
-                if not indices:
-                    return {}
-                found = differentiate(lambda full: forward.formula(*full, **attributes), inputs, grads, indices)
-                return dict(zip(indices, found, strict=True))
-
-            missing = [i for i in requested if inputs[i] is None]
-            # No gradient depends on the value of an input that the gradient does not read, such as a bias. That of a
-            # missing mask does not depend on the mask's value, but those of the other inputs do.
-            left_out = [i for i in missing if self.operator.inputs[self.operator.input_of(i)].name in named]
-            fill_with_zeros([i for i in missing if i not in left_out])
-            found = gradients_of([i for i in requested if i not in left_out])
-            fill_with_zeros(left_out)
-            found |= gradients_of(left_out)
-            results = []
-            for number, (dtype, _) in zip(self._computed, shapes, strict=True):
-                gradients = [
-                    torch.zeros_like(inputs[i]) if gradient is None else gradient
-                    for i, gradient in found.items()
-                    if self.operator.input_of(i) == number
-                ]
-                if self.operator.inputs[number].variadic and gradients:
-                    gradients = [torch.cat([gradient.flatten() for gradient in gradients])]
-                empty = torch.empty(0, dtype=dtype, device=self.gradient.device(nested))
-                results.append(gradients[0] if gradients else empty)
-            return tuple(results)
-
-        names = [self.operator.inputs[i].name for i in forward.differentiable]
-        names += [f"grad_{name}" for name in self.operator.outputs_named]
-        differentiable = [i for i, spec in enumerate(specs) if spec.name in names]
+        differentiable_names = [self.operator.inputs[i].name for i in forward.differentiable] + grad_names
+        differentiable = [i for i, name in enumerate(names) if name in differentiable_names]
         return Rule(self.gradient, formula, differentiable)
+
+    def _steps(self, inputs: Tensors, named: dict[str, Any], output_mask: int) -> list[list[int]]:
+        """Returns the indices of the inputs whose gradients are requested, in one or two steps.
+
+        A missing input is replaced by zeros when its gradient is computed. No gradient depends on the value of an input
+        that the gradient does not read, such as a bias. That of a missing mask does not depend on the mask's value, but
+        those of the other inputs do, so that they are computed first.
+        """
+        computed = [i for o, i in enumerate(self._computed) if output_mask >> o & 1]
+        requested = [i for i in range(len(inputs)) if self.operator.input_of(i) in computed]
+        last = [i for i in requested if inputs[i] is None and self._name_of(i) in named]
+        return [step for step in ([i for i in requested if i not in last], last) if step]
+
+    def _name_of(self, index: int) -> str:
+        return self.operator.inputs[self.operator.input_of(index)].name
+
+    def _of_input(self, number: int, found: dict[int, Tensor], empty: Tensor) -> Tensor:
+        """Returns the gradient of input `number`: of all tensors of a variadic input; `empty` if it is not requested."""
+        gradients = [gradient for i, gradient in found.items() if self.operator.input_of(i) == number]
+        if not gradients:
+            return empty
+        if self.operator.inputs[number].variadic:
+            return torch.cat([gradient.flatten() for gradient in gradients])
+        return gradients[0]
 
 
 RULES: dict[str, Rule] = {}
