@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// All ways rotate the rows of a matrix until they are orthogonal (one-sided Jacobi). Of small matrices, each lane of a
+// vector has one, and an item of the parallel loop is such a group (svd_lanes-inl.h). Larger ones are items of their
+// own, with a row in vectors. From blocked::kMinSize rows on, most operations are products of matrices: the
+// eigenvectors of the products of rows make the rows nearly orthogonal first. A single such matrix uses all threads in
+// its products.
 #include <algorithm>
 #include <cmath>
 #include <limits>
