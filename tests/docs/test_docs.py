@@ -110,6 +110,12 @@ def test_site_is_built_strictly(tmp_path: Path) -> None:
     assert "#elsewhere" in done.stdout + done.stderr
 
 
+def test_pages_state_the_number_of_operators() -> None:
+    count = len(list(ROOT.glob("ops/*/*/")))
+    for page in ("CHANGELOG.md", "docs/operators/README.md"):
+        assert f"{count} operators under" in (ROOT / page).read_text().replace(",", ""), page
+
+
 def test_the_readmes_first_lines_are_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     inputs = {"features": np.zeros((1, 256, 50, 76), np.float32), "rois": np.zeros((300, 5), np.float32)}
     onnx.save(
