@@ -233,7 +233,7 @@ class GradientKernel:
         return self.operator.inputs[self.operator.input_of(index)].name
 
     def _of_input(self, number: int, found: dict[int, Tensor], empty: Tensor) -> Tensor:
-        """Returns the gradient of input `number`: of all tensors of a variadic input; `empty` if it is not requested."""
+        """Returns the gradient of an input, of all tensors of a variadic one; `empty` if it is not requested."""
         gradients = [gradient for i, gradient in found.items() if self.operator.input_of(i) == number]
         if not gradients:
             return empty
