@@ -23,6 +23,7 @@ EXPORTS = {
         "polyop_read_device",
         "polyop_register_accelerator",
         "polyop_resize",
+        "polyop_resolve_node",
         "polyop_sdk_version",
         "polyop_shapes",
         "polyop_use_reference_kernels",
