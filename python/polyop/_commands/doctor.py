@@ -101,8 +101,8 @@ def _other_name(name: str, known: list[str]) -> str:
     return f"did you mean '{near}'?" if near else "`polyop doctor` lists what it replaces"
 
 
-def _of_package(name: str, record: dict[str, Any], is_wanted: bool) -> dict[str, Any]:
-    fix = _PACKAGES.get(name) if is_wanted and record["state"] == "missing" else None
+def _of_package(name: str, record: dict[str, Any], is_named: bool) -> dict[str, Any]:
+    fix = _PACKAGES.get(name) if is_named and record["state"] == "missing" else None
     if record["state"] == "fails":
         fix = f"import polyop.compat; polyop.compat.install({name!r})"
         if not find_spec("torch"):
