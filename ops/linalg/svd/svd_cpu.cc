@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // All ways rotate the rows of a matrix until they are orthogonal (one-sided Jacobi). Of small matrices, each lane of a
-// vector has one, and an item of the parallel loop is such a group (svd_lanes-inl.h). Larger ones are items of their
-// own, with a row in vectors. From blocked::kMinSize rows on, most operations are products of matrices: the
-// eigenvectors of the products of rows make the rows nearly orthogonal first. A single such matrix uses all threads in
-// its products.
+// vector has one, and an item of the parallel loop is such a group (svd_lanes-inl.h). A larger one is a separate item,
+// with a row in vectors. From blocked::kMinSize rows on, most operations are products of matrices: the eigenvectors of
+// the products of rows make the rows nearly orthogonal first. A single such matrix uses all threads in its products.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -115,7 +114,7 @@ struct MatricesInVectors : MatricesToDecompose<T> {
   }
 
   // Returns whether the matrix differs from the product of the coefficients, whose sign is changed, and the basis by
-  // not more than rounding errors, in each row and column on its own. Overwrites parts.rotated.
+  // not more than rounding errors, in each row and each column. Overwrites parts.rotated.
   bool RestIsNoise(const blocked::Products& products, const Parts& parts, const double* basis,
                    const double* coefficients, int64_t rank) const {
     constexpr double kEpsilon = std::numeric_limits<T>::epsilon() * (std::is_same_v<T, float> ? 2 : 16);
