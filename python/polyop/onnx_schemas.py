@@ -25,8 +25,8 @@ from onnx import defs, helper, numpy_helper
 from onnx.defs import OpSchema
 
 from polyop._libraries import get_onnxruntime_op_path
-from polyop._onnx.catalogue import WITHOUT_EFFECT, find_node, operators, spellings
-from polyop._onnx.node_groups import values
+from polyop._onnx.catalogue import WITHOUT_EFFECT, operators, spellings
+from polyop._onnx.node_groups import resolved
 from polyop._packages import libraries
 
 __all__ = ["register"]
@@ -153,16 +153,18 @@ def _library(package: str) -> ctypes.CDLL:
 def _infer(context: Any, domain: str, op_type: str, names: Sequence[str]) -> None:
     node = onnx.NodeProto(op_type=op_type, domain=domain)
     node.attribute.extend(a for name in names if (a := context.get_attribute(name)) is not None)
-    found = find_node(domain, op_type, {a.name: helper.get_attribute_value(a) for a in node.attribute})
-    if found is None:
+    found = resolved(node)
+    if found is None or found.operator is None:
         return
-    operator, spelled = found
+    operator = found.operator
     inputs = [_input(context, i, operator) for i in range(context.get_num_inputs())]
     if any(given == {} for given in inputs):
         return  # unknown types or ranks
-    attributes = {name: _plain(value) for name, value in values(operator, spelled, node).items() if value is not None}
+    attributes = {name: _plain(value) for name, value in found.values.items() if value is not None}
     request = {"operator": operator["name"], "cuda": False, "attributes": attributes, "inputs": inputs}
-    reply = json.loads(_library(operator["package"]).polyop_shapes(json.dumps(request).encode()))
+    reply = {"error": f"{operator['package']}::{operator['name']}: {found.error}"}
+    if not found.error:
+        reply = json.loads(_library(operator["package"]).polyop_shapes(json.dumps(request).encode()))
     if "error" in reply:
         if _strict:
             raise ValueError(reply["error"])

@@ -28,7 +28,8 @@ def test_no_operator_has_both_a_formula_and_a_reason_for_lacking_one() -> None:
 def test_formula_equals_the_kernel(node: Node) -> None:
     found, names = find_node(*node.name.split("::"), node.attributes)
     operator = OPERATORS[found["name"]]
-    attributes = values(found, names, onnx.helper.make_node("n", [], [], **node.attributes))
+    domain, op_type = node.name.split("::")
+    attributes = values(onnx.helper.make_node(op_type, [], [], domain=domain, **node.attributes))
     attributes = {name: v for name, v in attributes.items() if v is not None}
     tensors = [None if a is None else torch.from_numpy(np.ascontiguousarray(a)) for a in node.inputs]
     tensors += [None] * (len(operator.inputs) - len(tensors))

@@ -170,6 +170,9 @@ UNKNOWN_ATTRIBUTE = (
 """As the program says it: test_model_checks.py."""
 
 
+WRONG_VALUE = "mmcv::MMCVRoiAlign (node 'heads'): attribute 'output_width': expected "
+
+
 def align(**attributes: int) -> onnx.ModelProto:
     """Returns a model of one node; with attributes that exporters add for TensorRT."""
     given = {"output_height": 2, **attributes, "plugin_version": "1", "plugin_namespace": ""}
@@ -210,6 +213,8 @@ def align(**attributes: int) -> onnx.ModelProto:
         (["portable", "m.onnx", "-o", "text.onnx/x.onnx"], 3, "'text.onnx/x.onnx': Not a directory"),
         (["portable", "none.onnx", "-o", "x.onnx"], 3, "'none.onnx' does not exist"),
         (["optimize", "attribute.onnx", "-o", "x.onnx"], 3, UNKNOWN_ATTRIBUTE),
+        (["optimize", "value.onnx", "-o", "x.onnx"], 3, WRONG_VALUE),
+        (["portable", "value.onnx", "-o", "x.onnx"], 3, WRONG_VALUE),
         (["optimize", "attribute.onnx", "-o", "x.onnx", "--ops", "none.so"], 3, UNKNOWN_ATTRIBUTE),
         (["portable", "attribute.onnx", "-o", "x.onnx"], 3, UNKNOWN_ATTRIBUTE),
         (["batch", "attribute.onnx", "-i", "in", "-o", "out"], 3, UNKNOWN_ATTRIBUTE),
@@ -265,6 +270,7 @@ def test_errors(
     model.graph.CopyFrom(helper.make_graph([node], "g", values[:1], values[1:]))
     onnx.save(model, tmp_path / "misspelt.onnx")
     onnx.save(align(output_widht=2), tmp_path / "attribute.onnx")
+    onnx.save(align(output_width=-2), tmp_path / "value.onnx")
     (tmp_path / "empty.onnx").touch()
     weights = numpy_helper.from_array(np.ones(2, np.float32), "w")
     node = helper.make_node("Add", ["x", "w"], ["y"])

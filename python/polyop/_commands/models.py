@@ -129,27 +129,26 @@ def check_provided(model: ModelProto, path: str, option: str = "--ops") -> None:
 
 
 def check_attributes(model: ModelProto) -> None:
-    """Raises CommandError if a node of polyop or of a package has an attribute that its operator lacks, as the program
-    does (cli/base/model_check.cc)."""
+    """Raises CommandError if a node of polyop or of a package has an attribute that its operator lacks, or a value that
+    a runtime refuses, as the program does (cli/base/model_check.cc)."""
     from polyop._onnx.catalogue import WITHOUT_EFFECT, spellings
     from polyop._onnx.graph import nodes_of
-    from polyop._onnx.node_groups import resolve_node
+    from polyop._onnx.node_groups import resolved
 
     for node in nodes_of(model):
-        if (found := resolve_node(node)) is None:
+        if (found := resolved(node)) is None or (operator := found.operator) is None:
             continue
-        operator, names = found
-        known = [name for attribute in operator["attributes"] for name in spellings(attribute, names)]
-        unknown = (a.name for a in node.attribute if a.name not in (*known, *WITHOUT_EFFECT))
-        if (name := next(unknown, None)) is None:
+        known = [name for attribute in operator["attributes"] for name in spellings(attribute, found.node)]
+        unknown = next((a.name for a in node.attribute if a.name not in (*known, *WITHOUT_EFFECT)), None)
+        refers = any(a.ref_attr_name for a in node.attribute)  # to values of a function's calls
+        error = f"unknown attribute '{unknown}'" if unknown else "" if refers else found.error
+        if not error:
             continue
         which = f" (node '{node.name}')" if node.name else ""
         package = "" if operator["package"] == "polyop" else f"{operator['package']}::"
-        raise CommandError(
-            ExitCode.BAD_FILE,
-            f"{type_of(node)}{which}: unknown attribute '{name}'",
-            f"{suggestion(name, known)}`polyop ops {package}{operator['name']}` lists the attributes",
-        )
+        near = suggestion(unknown, known) if unknown else ""
+        hint = f"{near}`polyop ops {package}{operator['name']}` lists the attributes"
+        raise CommandError(ExitCode.BAD_FILE, f"{type_of(node)}{which}: {error}", hint)
 
 
 def type_of(node: NodeProto) -> str:

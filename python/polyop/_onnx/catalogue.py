@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import ctypes
+import json
+import math
 from collections.abc import Mapping
-from functools import cache
-from typing import Any
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
 
 from polyop._libraries import get_onnxruntime_op_path, read_catalogue
 from polyop._packages import libraries
@@ -18,56 +20,88 @@ WITHOUT_EFFECT = {"plugin_version": "string", "plugin_namespace": "string", "im2
 """Attributes that are valid on every node, and their types, as in cli/base/model_check.cc."""
 
 
+class Resolved(NamedTuple):
+    """The operator of a node, as adapters/resolve.cc determines it."""
+
+    operator: dict[str, Any] | None
+    """None: the node's attributes select none of the operators that share the node's name."""
+    node: dict[str, Any]
+    """The operator's entry of the node name."""
+    values: dict[str, Any]
+    """The values of all attributes, by the definition's names. Empty if there is an error."""
+    error: str
+    """Why a runtime refuses the node's attributes, or ""."""
+
+
 @cache
 def operators() -> list[dict[str, Any]]:
     """Returns the records of polyop's operators and those of packages, as adapters/catalogue.cc writes them: name,
     signatures, attributes, node names and more. "package" is the name of the package, or "polyop"."""
-    result = _of_library(get_onnxruntime_op_path(), "polyop")
-    for package, library in libraries("onnxruntime"):
-        result += _of_library(str(library), package.name)
-    return result
+    return [record for records in _libraries().values() for record in records.values()]
 
 
-def _of_library(path: str, package: str) -> list[dict[str, Any]]:
-    records = read_catalogue(ctypes.CDLL(path))
-    return [{**record, "package": package} for record in records if not record.get("gradient_of")]
+@cache
+def _libraries() -> dict[ctypes.CDLL, dict[str, dict[str, Any]]]:
+    """Returns the libraries, polyop's first, each with its records by the operators' names."""
+    paths = {"polyop": get_onnxruntime_op_path(), **{p.name: str(path) for p, path in libraries("onnxruntime")}}
+    found = {}
+    for package, path in paths.items():
+        library = ctypes.CDLL(path)
+        library.polyop_resolve_node.restype = ctypes.c_char_p
+        records = [{**record, "package": package} for record in read_catalogue(library)]
+        found[library] = {record["name"]: record for record in records if not record.get("gradient_of")}
+    return found
 
 
+@cache
 def is_node(domain: str, op_type: str) -> bool:
     """Returns True if an operator has nodes of this name."""
-    return bool(_candidates(domain, op_type))
+    return resolve(domain, op_type, {}) is not None
 
 
 def find_node(domain: str, op_type: str, attributes: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """Returns the operator that a node resolves to and its node name, or None if there is none.
+    """Returns the operator that a node resolves to and its node name, or None if there is none."""
+    found = resolve(domain, op_type, attributes)
+    return None if found is None or found.operator is None else (found.operator, found.node)
 
-    Operators may share a node name; then the node's attributes decide, as in core/node_resolution.h.
-    """
-    candidates = _candidates(domain, op_type)
-    conditional = [(o, n) for o, n in candidates if n.get("when") is not None]
-    chosen = next((c for c in conditional if _fulfils(*c, attributes)), None)
-    return chosen or next((c for c in candidates if c not in conditional), None)
+
+def resolve(domain: str, op_type: str, attributes: Mapping[str, Any]) -> Resolved | None:
+    """Returns what a node resolves to, or None if no operator has nodes of this name. Values that are neither numbers
+    nor texts are as unknown as None, for an attribute whose value comes from the call of a function."""
+    given = {name: _plain(value) for name, value in attributes.items()}
+    found = _resolve(json.dumps({"domain": domain, "type": op_type, "attributes": given}))
+    if found is None or None not in found.values.values():
+        return found
+    for attribute in found.operator["attributes"]:  # JSON has no infinities
+        names = [name for name in spellings(attribute, found.node) if name in attributes]
+        if found.values[attribute["name"]] is None and names:
+            found.values[attribute["name"]] = attributes[names[0]]
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _resolve(node: str) -> Resolved | None:
+    for library, records in _libraries().items():
+        reply = json.loads(library.polyop_resolve_node(node.encode()))
+        if reply is None or (reply["operator"] is not None and reply["operator"] not in records):
+            continue
+        operator = records.get(reply["operator"])
+        entry = operator["nodes"][reply["node"]] if operator is not None else {}
+        return Resolved(operator, entry, reply.get("attributes", {}), reply.get("error", ""))
+    return None
+
+
+def _plain(value: Any) -> Any:
+    """Returns a value for the request, where texts stand for infinities and NaN."""
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"inf": "Infinity", "-inf": "-Infinity"}.get(str(value), "NaN")
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    return int(value) if isinstance(value, bool) else value if isinstance(value, (int, float, str)) else None
 
 
 def spellings(attribute: dict[str, Any], node: dict[str, Any]) -> list[str]:
     """Returns the names that the attribute may have on nodes of this name, the preferred one first."""
     return [node["renames"].get(attribute["name"], attribute["name"]), *attribute["aliases"]]
-
-
-@cache
-def _candidates(domain: str, op_type: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Returns the operators with nodes of this name, all of one package: the first that has any, polyop before
-    others."""
-    if domain == PLUGIN_DOMAIN:
-        own = ((o, n) for o in operators() if o["package"] == "polyop" for n in o["nodes"] if n["plugin"])
-        return [(o, n) for o, n in own if n["name"].endswith(f"::{op_type}")]
-    name = f"{domain}::{op_type}"
-    found = [(o, n) for o in operators() for n in o["nodes"] if n["name"] == name]
-    return [(o, n) for o, n in found if o["package"] == found[0][0]["package"]]
-
-
-def _fulfils(operator: dict[str, Any], node: dict[str, Any], attributes: Mapping[str, Any]) -> bool:
-    when = node["when"]
-    attribute = next(a for a in operator["attributes"] if a["name"] == when["attribute"])
-    value = next((attributes[name] for name in spellings(attribute, node) if name in attributes), None)
-    return value is not None and (when["least"] is None or (isinstance(value, int) and value >= when["least"]))

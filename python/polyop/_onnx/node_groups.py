@@ -10,17 +10,21 @@ from typing import Any
 import onnx
 from onnx import helper
 
-from polyop._onnx.catalogue import find_node, is_node, spellings
+from polyop._onnx.catalogue import Resolved, resolve, spellings
 from polyop._onnx.function_bodies import Argument, Variant
 from polyop.formulas import NoBodyError
 
 
+def resolved(node: onnx.NodeProto) -> Resolved | None:
+    """Returns what the node resolves to, or None if no operator has nodes of this name."""
+    given = {a.name: None if a.ref_attr_name else helper.get_attribute_value(a) for a in node.attribute}
+    return resolve(node.domain, node.op_type, given)
+
+
 def resolve_node(node: onnx.NodeProto) -> tuple[dict[str, Any], dict[str, Any]] | None:
     """Returns the operator that the node resolves to and its node name, or None."""
-    if not is_node(node.domain, node.op_type):
-        return None
-    given = [a for a in node.attribute if not a.ref_attr_name]
-    return find_node(node.domain, node.op_type, {a.name: helper.get_attribute_value(a) for a in given})
+    found = resolved(node)
+    return None if found is None or found.operator is None else (found.operator, found.node)
 
 
 def resolve_shared_node(nodes: Sequence[onnx.NodeProto]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -134,7 +138,7 @@ def variants(
 ) -> tuple[list[Variant], dict[str, str]]:
     """Returns the distinct sets of attribute values, and the float attributes that differ and become references, as the
     definition's names mapped to the nodes' names. A set ignores the latter."""
-    own_values = [values(operator, names, node) for node in nodes]
+    own_values = [values(node) for node in nodes]
     differing = [a for a in operator["attributes"] if len({_hashable(v[a["name"]]) for v in own_values}) > 1]
     written = {a["name"]: _write_in_all(a, names, nodes) for a in differing}
     references = {a["name"]: written[a["name"]] for a in differing if a["type"] == "float" and not a["choices"]}
@@ -147,25 +151,12 @@ def variants(
     return list(chosen.values()), references
 
 
-def values(operator: dict[str, Any], names: dict[str, Any], node: onnx.NodeProto) -> dict[str, Any]:
-    """Returns the values of all attributes of the definition, by its names."""
-    raw = {a.name: _plain(helper.get_attribute_value(a)) for a in node.attribute}
-    found = {}
-    for attribute in operator["attributes"]:
-        name, choices = attribute["name"], attribute["choices"]
-        value = next((raw[n] for n in spellings(attribute, names) if n in raw), attribute["default"])
-        if name in names["presets"]:
-            preset = names["presets"][name]
-            value = int(preset) if attribute["type"] == "int" and not choices else preset
-        value = next((ours for ours, theirs in names["spellings"].items() if value == theirs), value)
-        if choices and isinstance(value, int):
-            if not 0 <= value < len(choices):
-                raise NoBodyError(f"attribute '{name}': expected 0 to {len(choices) - 1}, got {value}")
-            value = choices[value]
-        if attribute["type"] in ("ints", "floats") and not isinstance(value, list):
-            value = [value]
-        found[name] = value
-    return found
+def values(node: onnx.NodeProto) -> dict[str, Any]:
+    """Returns the values of all attributes of the definition, by its names. Raises NoBodyError for invalid ones."""
+    found = resolved(node)
+    if found is None or found.error:
+        raise NoBodyError("no operator has nodes of this name" if found is None else found.error)
+    return found.values
 
 
 def _write_in_all(attribute: dict[str, Any], names: dict[str, Any], nodes: Sequence[onnx.NodeProto]) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from polyop._onnx.catalogue import find_node, spellings
+from polyop._onnx.catalogue import resolve
 from polyop.optimizing.graph import is_read, is_standard
 from polyop.optimizing.matching import Builder, Match, matches_of, name_of
 from polyop.optimizing.scope import Scope
@@ -43,11 +43,11 @@ def _match(scope: Scope, node: ir.Node) -> Match | None:
         return Match(name_of(node), [], [], lambda b, i: [], 0, why, what="NonMaxSuppression")
     if not node.domain:  # NVIDIA's own nodes
         return None
-    found = find_node(node.domain, node.op_type, {n: a.value for n, a in node.attributes.items()})
-    build = _BUILDERS.get(found[0]["name"]) if found is not None else None
-    if found is None or build is None:
+    found = resolve(node.domain, node.op_type, {n: a.value for n, a in node.attributes.items()})
+    build = _BUILDERS.get(found.operator["name"]) if found is not None and found.operator is not None else None
+    if found is None or build is None or found.error:
         return None
-    given, read = _values(node, *found), list(node.inputs)
+    given, read = found.values, list(node.inputs)
     inputs = list(dict.fromkeys(v for v in read if v is not None))
     used = [i for i, v in enumerate(node.outputs) if is_read(v)]
 
@@ -58,15 +58,6 @@ def _match(scope: Scope, node: ir.Node) -> Match | None:
 
     outputs = [node.outputs[i] for i in used]
     return Match(name_of(node), inputs, outputs, nodes, 0, _refused(node, outputs, given), feeds=_feeds)
-
-
-def _values(node: ir.Node, operator: dict[str, Any], names: dict[str, Any]) -> dict[str, Any]:
-    """Returns the values of the operator's attributes."""
-    values = {}
-    for attribute in operator["attributes"]:
-        written = (node.attributes[n].value for n in spellings(attribute, names) if n in node.attributes)
-        values[attribute["name"]] = next(written, attribute["default"])
-    return values
 
 
 def _refused(node: ir.Node, outputs: list[ir.Value], given: dict[str, Any]) -> str:
