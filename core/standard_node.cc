@@ -88,8 +88,9 @@ std::optional<NodeName> VersionOf(const NodeName& node, int since) {
 
 double KnownTensor::TypicalElements() const {
   if (!shape.has_value()) return 1e9;
+  const AnyTensor typical = Typical(*this);
   double elements = 1;
-  for (const int64_t extent : Typical(*this).shape.span()) elements *= static_cast<double>(extent);
+  for (const int64_t extent : typical.shape.span()) elements *= static_cast<double>(extent);
   return elements;
 }
 

@@ -37,7 +37,7 @@ get_onnxruntime() {
   (cd "$APT_DIR/download" && private_apt apt-get download libonnxruntime-dev >/dev/null)
   rm -rf "$DEPS/onnxruntime" && mkdir -p "$DEPS/onnxruntime"
   dpkg-deb --fsys-tarfile "$APT_DIR"/download/libonnxruntime-dev_*.deb |
-    tar -x -C "$DEPS/onnxruntime" --strip-components=3 ./usr/include/onnxruntime
+    tar -x -m -C "$DEPS/onnxruntime" --strip-components=3 ./usr/include/onnxruntime # new times: builds see the change
   mv "$DEPS/onnxruntime/onnxruntime" "$DEPS/onnxruntime/include"
   say "    ONNX Runtime $version headers in .deps/onnxruntime"
   [ -f "$DEPS/onnxruntime/include/onnxruntime_c_api.h" ]
