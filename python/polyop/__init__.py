@@ -5,10 +5,10 @@
     import polyop
 
     options = ort.SessionOptions()
-    options.register_custom_ops_library(polyop.get_onnxruntime_op_path())
+    options.add_provider_for_devices(polyop.register(), {})  # ONNX Runtime 1.24 or newer
     session = ort.InferenceSession("model.onnx", options)
 
-or, for a model of standard operators that `polyop.optimize` can accelerate:
+or `options.register_custom_ops_library(polyop.get_onnxruntime_op_path())` for polyop's operators alone, or, for a model of standard operators that `polyop.optimize` can accelerate:
 
     session = polyop.session("model.onnx", optimize=True)
 
@@ -45,7 +45,7 @@ _MODULES = frozenset(
 
 _FROM_MODULES = {
     "attach": "attaching", "AttachError": "attaching", "optimize": "optimizing", "OptimizeError": "optimizing",
-    "session": "_session", "accelerate": "accelerating",
+    "session": "_session", "register": "_provider", "accelerate": "accelerating",
     "translations": "_torch.translations", "export": "exporting", "ExportError": "exporting", "Exported": "exporting",
     **dict.fromkeys(
         ("CARAFEPack", "CornerPool", "DeformConv2d", "DeformConv2dPack", "ModulatedDeformConv2d",

@@ -18,8 +18,9 @@ except ImportError as error:
 
 import polyop
 from polyop._progress import bars
+from polyop._provider import register, why_not
 from polyop.errors import PolyopError, one_line
-from polyop.packages import register_all
+from polyop.packages import register_all, register_packages
 
 
 def session(
@@ -32,6 +33,9 @@ def session(
 ) -> ort.InferenceSession:
     """Returns a session of the model with polyop's operators and those of packages (`polyop.packages`).
 
+    In ONNX Runtime 1.24 and newer, polyop is an execution provider of the session (`polyop.register`), which also
+    replaces ONNX Runtime's own kernels where polyop's are faster, unless you name the providers.
+
     Args:
         path: an ONNX file.
         optimize: runs the model that `polyop.optimize` returns. It is cached next to the file as NAME.polyop-HASH.onnx,
@@ -39,15 +43,21 @@ def session(
             or ONNX Runtime changes. The first call takes as long as `polyop optimize`, and shows its progress on a
             terminal. A model that cannot be optimized runs unchanged, with a
             warning that gives the reason.
-        accelerate: also overrides ONNX Runtime's own operators with polyop's kernels (`get_accelerator_path`). The file
-            does not change.
+        accelerate: also overrides ONNX Runtime's own operators with polyop's kernels (`get_accelerator_path`) where
+            polyop is no execution provider: in ONNX Runtime before 1.24, and if you name the providers. The file does
+            not change.
         options: options of the session. polyop's library is registered with them, so they serve one session.
-        providers: as in `InferenceSession`; the CPU by default.
+        providers: as in `InferenceSession`. By default those of the options, then polyop, then the CPU.
     """
     path = Path(path)
     if optimize:
         path = _optimized(path)
     options = options or ort.SessionOptions()
+    if providers is None and not why_not():
+        # Any option tells polyop's library that the provider has brought its operators.
+        options.add_provider_for_devices(register(), {"patterns": "0"})
+        register_packages(options)
+        return ort.InferenceSession(str(path), options, enable_fallback=0)
     register_all(options)
     if accelerate:
         import onnx

@@ -26,7 +26,7 @@ from polyop._packages import Package, found, libraries, packages
 if TYPE_CHECKING:
     import onnxruntime
 
-__all__ = ["Package", "libraries", "load", "packages", "register_all"]
+__all__ = ["Package", "libraries", "load", "packages", "register_all", "register_packages"]
 
 
 def load(name: str) -> Package:
@@ -50,8 +50,13 @@ def load(name: str) -> Package:
 def register_all(options: onnxruntime.SessionOptions) -> None:
     """Registers the ONNX Runtime libraries of polyop and of every package."""
     options.register_custom_ops_library(get_onnxruntime_op_path())
+    register_packages(options)
+
+
+def register_packages(options: onnxruntime.SessionOptions) -> None:
+    """Registers the ONNX Runtime libraries of every package. Leaves out those that fail, with a warning."""
     for package, library in libraries("onnxruntime"):
         try:
             options.register_custom_ops_library(str(library))
         except Exception as error:  # ONNX Runtime's own types are not public
-            warnings.warn(f"the operators of '{package.name}' are left out: {error}", stacklevel=2)
+            warnings.warn(f"the operators of '{package.name}' are left out: {error}", stacklevel=3)
