@@ -3,8 +3,8 @@
 // header has no include guard, because functions of lanes are compiled once for each instruction set. It is included in
 // the namespace `special` that has the operations of R: by numbers.h for double, by lanes-inl.h for SpecialLanes.
 
-/// What the functions need of R in addition to R(double), + - * / and comparisons, whose results are masks: one truth
-/// value for each number. These are functions in R's namespace.
+/// What the functions need of R in addition to R(double), + - * / and comparisons: functions in R's namespace. A
+/// comparison gives a mask, one truth value for each number.
 template <class R>
 concept Arithmetic = requires(R x) {
   Select(x < x, x, x);  // the second argument where the mask is true, else the third
