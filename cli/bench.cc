@@ -18,6 +18,7 @@
 #include "cli/compare.h"
 #include "cli/feeds.h"
 #include "cli/json.h"
+#include "cli/loaded_model.h"
 #include "cli/openvino.h"
 #include "cli/progress.h"
 #include "kernels/cpu/simd.h"
@@ -47,7 +48,7 @@ struct Contender {
 double Once(Contender& contender, std::vector<Array>* outputs) {
   const Clock::time_point start = Clock::now();
   *outputs = contender.session->Run(contender.inputs);
-  return std::chrono::duration<double>(Clock::now() - start).count();
+  return SecondsSince(start);
 }
 
 // `integer_bound` is 0 for the first contender, which finds it. All others get the same values.
@@ -99,8 +100,7 @@ std::vector<Timed> TimeAll(const BenchOptions& options, int threads, int* intege
   if (contenders.size() > 1) CheckEqual(outputs[0], outputs[1], options);
   const Clock::time_point start = Clock::now();
   const double limit = options.seconds * static_cast<double>(contenders.size());
-  const auto spent = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
-  for (int round = 0; round < 3 || spent() < limit; ++round) {
+  for (int round = 0; round < 3 || SecondsSince(start) < limit; ++round) {
     for (size_t c = 0; c < contenders.size(); ++c) timed[c].seconds.push_back(Once(contenders[c], &outputs[c]));
   }
   for (Timed& t : timed) std::sort(t.seconds.begin(), t.seconds.end());
