@@ -45,6 +45,7 @@ PACKAGE = ROOT / "python" / "polyop"
 PYTHON_LAYERS = (
     {"_after_import", "_extents", "_isolation", "_progress", "_system", "errors"},
     {"_composites", "_libraries", "_signatures"},
+    {"_provider"},
     {"_functions"},
     {"_calls"},
     {"jax", "numpy", "tvm_ffi"},

@@ -8,7 +8,8 @@
     options.add_provider_for_devices(polyop.register(), {})  # ONNX Runtime 1.24 or newer
     session = ort.InferenceSession("model.onnx", options)
 
-or `options.register_custom_ops_library(polyop.get_onnxruntime_op_path())` for polyop's operators alone, or, for a model of standard operators that `polyop.optimize` can accelerate:
+or `options.register_custom_ops_library(polyop.get_onnxruntime_op_path())` for polyop's operators alone, or, for a model
+of standard operators that `polyop.optimize` can accelerate:
 
     session = polyop.session("model.onnx", optimize=True)
 

@@ -397,17 +397,27 @@ class _Graph:
 
 
 def run(
-    model: Path | onnx.ModelProto, feeds: dict[str, np.ndarray], with_polyop: bool = True, *, as_written: bool = False
+    model: Path | onnx.ModelProto,
+    feeds: dict[str, np.ndarray],
+    with_polyop: bool = True,
+    *,
+    as_written: bool = False,
+    by_provider: bool = False,
 ) -> list[np.ndarray]:
-    """as_written: without ONNX Runtime's own optimization."""
+    """as_written: without ONNX Runtime's own optimization. by_provider: polyop's execution provider computes all nodes
+    that it can, also where ONNX Runtime would be faster.
+    """
     options = ort.SessionOptions()
     if as_written:
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level, options.intra_op_num_threads = 4, 1
-    if with_polyop:
+    if with_polyop and not by_provider:
         options.register_custom_ops_library(polyop.get_onnxruntime_op_path())
     source = str(model) if isinstance(model, Path) else model.SerializeToString()
-    session = ort.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+    if by_provider:
+        options.add_provider_for_devices(polyop.register(), {"only_faster": "0"})
+    providers = None if by_provider else ["CPUExecutionProvider"]
+    session = ort.InferenceSession(source, options, providers, enable_fallback=0)
     return session.run(None, {i.name: feeds[i.name] for i in session.get_inputs()})
 
 
@@ -419,7 +429,9 @@ def assert_close(got: Sequence[np.ndarray], want: Sequence[np.ndarray], toleranc
 
 
 def check(model: RandomModel, folder: Path) -> None:
-    """Rewrites the model by `optimize`, `portable` and `convert --fp16`. Compares results at three sizes."""
+    """Rewrites the model by `optimize`, `portable` and `convert --fp16`, and runs it by polyop's execution provider.
+    Compares results at three sizes.
+    """
     before = folder / "before.onnx"
     model.save(before)
     sizes = range(1 if all(d.dim_value for i in model.proto.graph.input for d in i.type.tensor_type.shape.dim) else 3)
@@ -435,6 +447,8 @@ def check(model: RandomModel, folder: Path) -> None:
             got = run(after, feeds[size], with_polyop, as_written=folded and not with_polyop)
             assert_close(got, want[size], tolerance, f"{what}, size {size}")
 
+    for size in sizes:
+        assert_close(run(before, feeds[size], by_provider=True), want[size], 1e-3, f"provider, size {size}")
     after = folder / "after.onnx"
     report = optimize(before, after, all=True, threads=1)
     compare(after, True, 1e-3, "optimize")
