@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operator of a node of a model, and the values of its attributes, for callers that are not a runtime.
+#include "adapters/resolve.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -10,14 +11,12 @@
 #include "core/guard.h"
 #include "core/node_resolution.h"
 #include "nlohmann/json.hpp"
-#include "platform/exported.h"
 
 namespace polyop {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-// JSON has neither infinities nor NaN, so these are texts.
 bool IsReal(const Json& json) { return json.is_number() || json == "Infinity" || json == "-Infinity" || json == "NaN"; }
 double Real(const Json& json) {
   return json.is_string() ? std::strtod(json.get_ref<const std::string&>().c_str(), nullptr) : json.get<double>();
@@ -95,16 +94,7 @@ Json Resolve(const Json& node) {
 }  // namespace
 }  // namespace polyop
 
-/// Takes a node as JSON: {"domain", "type", "attributes": {name: number, text or list}}. Returns "null" if the library
-/// has no operator for nodes of this name, and else
-///
-///   {"operator": "roi_align", "node": 0, "attributes": {name: value}, "error": text}
-///
-/// with the index of the entry among the operator's node names, the values by the definition's names (null where they
-/// are not finite) or, instead, the error with which a runtime would refuse the node. "operator" is null if the
-/// attributes select none. The library owns the text, which lives until the thread's next call.
-extern "C" POLYOP_EXPORTED const char* polyop_resolve_node(const char* node);
-const char* polyop_resolve_node(const char* node) {
+extern "C" const char* polyop_resolve_node(const char* node) {
   using polyop::Json;
   static thread_local std::string reply;
   const auto write = [](const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); };

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/base/model.h"
 
+#include <cmath>
+
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include "cli/base/failure.h"
 #include "cli/base/file.h"
 #include "cli/base/text.h"
+#include "nlohmann/json.hpp"
 
 namespace polyop::cli {
 namespace {
@@ -48,15 +51,28 @@ void VisitGraph(const onnx::GraphProto& graph, const std::function<void(const on
   for (const onnx::NodeProto& node : graph.node()) VisitNode(node, visit);
 }
 
-// Returns true if the node fulfils the condition of one of the operators that share its name.
-bool Fulfils(const onnx::NodeProto& node, const NodeInfo::Condition& when) {
-  for (const std::string& name : when.attribute) {
-    for (const onnx::AttributeProto& attribute : node.attribute()) {
-      if (attribute.name() != name) continue;
-      return !when.least || (attribute.type() == onnx::AttributeProto::INT && attribute.i() >= *when.least);
+// Returns the node for adapters/resolve.h. Attributes whose values come from the call of a function have none.
+nlohmann::json ToJson(const onnx::NodeProto& node) {
+  nlohmann::json attributes = nlohmann::json::object();
+  const auto real = [](double value) -> nlohmann::json {
+    if (std::isfinite(value)) return value;
+    return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
+  };
+  for (const onnx::AttributeProto& attribute : node.attribute()) {
+    nlohmann::json& value = attributes[attribute.name()];
+    switch (attribute.type()) {
+      case onnx::AttributeProto::INT: value = attribute.i(); break;
+      case onnx::AttributeProto::FLOAT: value = real(attribute.f()); break;
+      case onnx::AttributeProto::STRING: value = attribute.s(); break;
+      case onnx::AttributeProto::INTS: value = attribute.ints(); break;
+      case onnx::AttributeProto::FLOATS:
+        for (const float element : attribute.floats()) value.push_back(real(element));
+        break;
+      default: break;
     }
+    if (!attribute.ref_attr_name().empty()) value = nullptr;
   }
-  return false;
+  return {{"domain", node.domain()}, {"type", node.op_type()}, {"attributes", attributes}};
 }
 
 }  // namespace
@@ -135,19 +151,22 @@ bool IsStandard(const onnx::NodeProto& node) {
   return IsStandardDomain(node.domain()) && FindOperator(node.domain(), node.op_type()) == nullptr;
 }
 
-NodeCandidate ResolveCandidate(const onnx::NodeProto& node) {
-  NodeCandidate otherwise{nullptr, nullptr};
-  for (const NodeCandidate& candidate : FindCandidates(node.domain(), node.op_type())) {
-    if (!candidate.node->when) {
-      otherwise = candidate;
-    } else if (Fulfils(node, *candidate.node->when)) {
-      return candidate;
-    }
+Resolution Resolve(const onnx::NodeProto& node) {
+  const OperatorInfo* const first = FindOperator(node.domain(), node.op_type());
+  if (first == nullptr) return {};
+  const std::string request = ToJson(node).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const nlohmann::json reply = nlohmann::json::parse(first->resolve_node(request.c_str()));
+  Resolution found;
+  found.error = reply.value("error", "");
+  for (const OperatorInfo& op : Operators()) {
+    if (op.package != first->package || reply.at("operator") != op.name) continue;
+    found.op = &op;
+    found.node = &op.nodes[reply.at("node").get<size_t>()];
   }
-  return otherwise;
+  return found;
 }
 
-const OperatorInfo* ResolveNode(const onnx::NodeProto& node) { return ResolveCandidate(node).op; }
+const OperatorInfo* ResolveNode(const onnx::NodeProto& node) { return Resolve(node).op; }
 
 std::string TypeOf(const onnx::NodeProto& node) {
   return node.domain().empty() ? node.op_type() : node.domain() + "::" + node.op_type();

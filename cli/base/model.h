@@ -36,8 +36,14 @@ bool IsStandard(const onnx::NodeProto& node);
 /// Returns the operator that the node resolves to, of polyop or a package, or null. Where operators share a name, the
 /// node's attributes decide.
 const OperatorInfo* ResolveNode(const onnx::NodeProto& node);
-/// Like ResolveNode, with the operator's entry for the node's name. `op` is null if there is none.
-NodeCandidate ResolveCandidate(const onnx::NodeProto& node);
+/// Like ResolveNode, with the operator's entry for the node's name, and the error with which a runtime would refuse the
+/// node's attributes. `op` and `node` are null if there is no such operator, or the attributes select none.
+struct Resolution {
+  const OperatorInfo* op = nullptr;
+  const NodeInfo* node = nullptr;
+  std::string error;
+};
+Resolution Resolve(const onnx::NodeProto& node);
 /// Returns "domain::Type", or the type alone in the default domain.
 std::string TypeOf(const onnx::NodeProto& node);
 /// Returns true for the domains of ONNX Runtime's contrib operators (com.microsoft…).

@@ -11,7 +11,6 @@
 #include "cli/base/model.h"
 #include "cli/base/number.h"
 #include "cli/base/text.h"
-#include "core/op.h"
 
 namespace polyop::cli {
 namespace {
@@ -26,41 +25,14 @@ std::string Subject(const onnx::NodeProto& node) {
   return TypeOf(node) + (node.name().empty() ? "" : " (node '" + node.name() + "')");
 }
 
-// Reads a node's attributes as a runtime passes them to polyop.
-class ProtoAttributes : public AttrSource {
- public:
-  explicit ProtoAttributes(const onnx::NodeProto& node) : node_(node) {}
-
-  bool Get(const char* name, AttrValue* value) override {
-    const auto& all = node_.attribute();
-    const auto found = std::find_if(all.begin(), all.end(), [&](const auto& a) { return a.name() == name; });
-    if (found == all.end()) return false;
-    switch (found->type()) {
-      case onnx::AttributeProto::INT: *value = AttrValue::Int(found->i()); return true;
-      case onnx::AttributeProto::FLOAT: *value = AttrValue::Float(static_cast<double>(found->f())); return true;
-      case onnx::AttributeProto::STRING: *value = AttrValue::String(found->s()); return true;
-      case onnx::AttributeProto::INTS:  // an empty list is an absent attribute in every runtime
-        *value = AttrValue::Ints({found->ints().begin(), found->ints().end()});
-        return !value->ints.empty();
-      case onnx::AttributeProto::FLOATS:
-        *value = AttrValue::Floats({found->floats().begin(), found->floats().end()});
-        return !value->floats.empty();
-      default: return false;
-    }
-  }
-
- private:
-  const onnx::NodeProto& node_;
-};
-
 // Returns true if the values of attributes come from the call of a function, and are unknown here.
 bool RefersToFunction(const onnx::NodeProto& node) {
   return std::any_of(node.attribute().begin(), node.attribute().end(),
                      [](const auto& attribute) { return !attribute.ref_attr_name().empty(); });
 }
 
-std::optional<Fault> UnknownAttribute(const onnx::NodeProto& node, const NodeCandidate& candidate) {
-  const std::vector<std::string> known = candidate.op->AttributeNames(*candidate.node);
+std::optional<Fault> UnknownAttribute(const onnx::NodeProto& node, const Resolution& found) {
+  const std::vector<std::string> known = found.op->AttributeNames(*found.node);
   const auto is_known = [&](const std::string& name) {
     return std::find(known.begin(), known.end(), name) != known.end() ||
            std::find(std::begin(kWithoutEffect), std::end(kWithoutEffect), name) != std::end(kWithoutEffect);
@@ -70,23 +42,9 @@ std::optional<Fault> UnknownAttribute(const onnx::NodeProto& node, const NodeCan
     const std::string near = Nearest(attribute.name(), known);
     return Fault{kBadFile, Subject(node) + ": unknown attribute '" + attribute.name() + "'",
                  (near.empty() ? "" : "did you mean '" + near + "'? ") +
-                     Concat("`polyop ops ", candidate.op->FullName(), "` lists the attributes")};
+                     Concat("`polyop ops ", found.op->FullName(), "` lists the attributes")};
   }
   return std::nullopt;
-}
-
-// Reads the attributes of a node as a session does, if the operator is linked into this program.
-Status CheckValues(const onnx::NodeProto& node, const NodeCandidate& candidate) {
-  const Op* const op = candidate.op->own() ? FindOp(candidate.op->name) : nullptr;
-  if (op == nullptr || RefersToFunction(node)) return Status::Ok();
-  const std::string name = candidate.node->domain + "::" + candidate.node->type;
-  for (const NodeName& entry : op->nodes) {
-    if (entry.name != name) continue;
-    ProtoAttributes attributes(node);
-    Params params;
-    return op->MakeParams(entry, attributes, &params);
-  }
-  return Status::Ok();
 }
 
 void VisitTensors(const onnx::GraphProto& graph, const std::function<void(const onnx::TensorProto&)>& visit);
@@ -172,13 +130,12 @@ void CheckProvided(const onnx::ModelProto& model, const std::string& path) {
 std::vector<Fault> AttributeFaults(const onnx::ModelProto& model) {
   std::vector<Fault> faults;
   ForEachNode(model, [&](const onnx::NodeProto& node) {
-    const NodeCandidate candidate = ResolveCandidate(node);
-    if (candidate.op == nullptr) return;
-    if (std::optional<Fault> unknown = UnknownAttribute(node, candidate)) return faults.push_back(std::move(*unknown));
-    const Status status = CheckValues(node, candidate);
-    if (status.ok()) return;
-    faults.push_back({kBadFile, Subject(node) + ": " + status.message(),
-                      Concat("`polyop ops ", candidate.op->FullName(), "` lists the attributes")});
+    const Resolution found = Resolve(node);
+    if (found.op == nullptr) return;
+    if (std::optional<Fault> unknown = UnknownAttribute(node, found)) return faults.push_back(std::move(*unknown));
+    if (found.error.empty() || RefersToFunction(node)) return;
+    faults.push_back({kBadFile, Subject(node) + ": " + found.error,
+                      Concat("`polyop ops ", found.op->FullName(), "` lists the attributes")});
   });
   return faults;
 }

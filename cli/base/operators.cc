@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "adapters/catalogue.h"
+#include "adapters/resolve.h"
 #include "cli/base/environments.h"
 #include "cli/base/packages.h"
 #include "cli/base/text.h"
@@ -31,21 +32,17 @@ AttributeInfo ReadAttribute(const Json& json) {
 }
 
 // The catalogue of an older SDK has no conditions.
-std::optional<NodeInfo::Condition> ReadCondition(const Json& node, const std::vector<AttributeInfo>& attributes) {
+std::optional<NodeInfo::Condition> ReadCondition(const Json& node) {
   const Json when = node.value("when", Json());
   if (when.is_null()) return std::nullopt;
   NodeInfo::Condition condition;
   const std::string name = when.at("attribute");
-  condition.attribute.push_back(node.at("renames").value(name, name));
-  for (const AttributeInfo& attribute : attributes) {
-    if (attribute.name != name) continue;
-    condition.attribute.insert(condition.attribute.end(), attribute.aliases.begin(), attribute.aliases.end());
-  }
+  condition.attribute = node.at("renames").value(name, name);
   if (!when.at("least").is_null()) condition.least = when.at("least").get<int64_t>();
   return condition;
 }
 
-NodeInfo ReadNode(const Json& json, const std::vector<AttributeInfo>& attributes) {
+NodeInfo ReadNode(const Json& json) {
   NodeInfo node;
   const std::string name = json.at("name");
   const size_t colons = name.find("::");
@@ -53,7 +50,7 @@ NodeInfo ReadNode(const Json& json, const std::vector<AttributeInfo>& attributes
   node.type = name.substr(colons + 2);
   node.label = node.domain.empty() ? node.type : name;
   node.is_plugin = json.value("plugin", false);  // the catalogue of an older SDK lacks it
-  node.when = ReadCondition(json, attributes);
+  node.when = ReadCondition(json);
   node.renames = json.at("renames").get<std::map<std::string, std::string>>();
   std::vector<std::string> parts;
   for (const auto& [attribute, value] : json.at("presets").items()) {
@@ -122,8 +119,8 @@ std::optional<GradientInfo> ReadGradient(const Json& op) {
   return gradient;
 }
 
-void AddOperators(const std::string& package, const std::string& catalogue, const std::vector<fs::path>& folders,
-                  std::vector<OperatorInfo>* all) {
+void AddOperators(const std::string& package, const std::string& catalogue, const char* (*resolve_node)(const char*),
+                  const std::vector<fs::path>& folders, std::vector<OperatorInfo>* all) {
   const Json operators = Json::parse(catalogue);
   if (operators.is_object()) {  // as adapters/catalogue.h states
     return Warn(Concat("the operators of '", package, "' are not loaded: ", operators.at("error").get<std::string>()));
@@ -132,6 +129,7 @@ void AddOperators(const std::string& package, const std::string& catalogue, cons
   for (const Json& json : operators) {
     OperatorInfo& op = all->emplace_back();
     op.package = package;
+    op.resolve_node = resolve_node;
     op.name = json.at("name");
     op.room = json.value("room", "");  // the catalogue of an older SDK has none
     op.summary = json.at("summary");
@@ -143,7 +141,7 @@ void AddOperators(const std::string& package, const std::string& catalogue, cons
     op.types = json.at("types");
     op.runtimes = RuntimesOf(json.at("devices"), installed);
     for (const Json& attribute : json.at("attributes")) op.attributes.push_back(ReadAttribute(attribute));
-    for (const Json& node : json.at("nodes")) op.nodes.push_back(ReadNode(node, op.attributes));
+    for (const Json& node : json.at("nodes")) op.nodes.push_back(ReadNode(node));
     // The catalogue of an older SDK has no roles.
     for (const Json& input : json.at("inputs")) op.input_roles.push_back(input.value("role", ""));
     op.gradient = ReadGradient(json);
@@ -156,8 +154,10 @@ void AddOperators(const std::string& package, const std::string& catalogue, cons
 const std::vector<OperatorInfo>& Operators() {
   static const std::vector<OperatorInfo> kOperators = [] {
     std::vector<OperatorInfo> all;
-    AddOperators(LibraryName(), CatalogueJson(), OwnLibraryFolders(), &all);
-    for (const Package& package : Packages()) AddOperators(package.name, package.catalogue, {package.folder}, &all);
+    AddOperators(LibraryName(), CatalogueJson(), polyop_resolve_node, OwnLibraryFolders(), &all);
+    for (const Package& package : Packages()) {
+      AddOperators(package.name, package.catalogue, package.resolve_node, {package.folder}, &all);
+    }
     return all;
   }();
   return kOperators;
@@ -165,7 +165,7 @@ const std::vector<OperatorInfo>& Operators() {
 
 std::string NodeInfo::Condition::Text(bool markdown) const {
   const char* const quote = markdown ? "`" : "";
-  return Concat("with ", quote, attribute[0], quote, least ? Concat(" of ", *least, " or more") : "");
+  return Concat("with ", quote, attribute, quote, least ? Concat(" of ", *least, " or more") : "");
 }
 
 std::vector<std::string> OperatorInfo::AttributeNames(const NodeInfo& node) const {

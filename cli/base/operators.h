@@ -27,7 +27,7 @@ struct NodeInfo {
   /// The condition under which a node of a shared name resolves to the operator. The operator without one gets the
   /// remaining nodes.
   struct Condition {
-    std::vector<std::string> attribute;  // the names that the attribute may have on nodes
+    std::string attribute;  // its name on nodes
     std::optional<int64_t> least;
 
     /// "with nsample", "with output_z of 2 or more".
@@ -45,7 +45,8 @@ struct GradientInfo {
 };
 
 struct OperatorInfo {
-  std::string package;  // "polyop" or the name of the package
+  std::string package;                                 // "polyop" or the name of the package
+  const char* (*resolve_node)(const char*) = nullptr;  // as adapters/resolve.h, for the operators of the package
   std::string name;
   std::string room;  // the folder of ops/ that its folder is in, or ""
   std::string summary, semantics, source, differences, not_portable;
@@ -71,7 +72,7 @@ struct NodeCandidate {
   const NodeInfo* node;
 };
 /// Returns the operators that nodes of this name may resolve to. All are of one package: polyop, if it has any.
-/// ResolveNode in cli/base/model.h chooses between several by the node's attributes.
+/// Resolve in cli/base/model.h chooses between several by the node's attributes.
 std::vector<NodeCandidate> FindCandidates(std::string_view domain, std::string_view type);
 /// Returns the first of FindCandidates, or null.
 const OperatorInfo* FindOperator(std::string_view domain, std::string_view type);

@@ -108,7 +108,8 @@ std::optional<Package> Load(const std::string& name, const fs::path& folder) {
   const char* (*catalogue)() = nullptr;
   if (!Find(library, "polyop_catalogue", &catalogue) || !Find(library, "RegisterCustomOps", &package.register_ops) ||
       !Find(library, "polyop_use_reference_kernels", &package.use_reference_kernels) ||
-      !Find(library, "polyop_force_isa", &package.force_isa)) {
+      !Find(library, "polyop_force_isa", &package.force_isa) ||
+      !Find(library, "polyop_resolve_node", &package.resolve_node)) {
     Warn(Concat("the operators of '", name, "' are not loaded: ", file.string(), " was not built with polyop's SDK"));
     return std::nullopt;
   }

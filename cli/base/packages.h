@@ -19,6 +19,7 @@ struct Package {
   OrtStatus* (*register_ops)(OrtSessionOptions*, const OrtApiBase*) = nullptr;
   void (*use_reference_kernels)(int) = nullptr;
   int (*force_isa)(const char*) = nullptr;
+  const char* (*resolve_node)(const char*) = nullptr;  // as adapters/resolve.h
 };
 
 /// Returns the packages that this program can use, and warns once about each of the others.
