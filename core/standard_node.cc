@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/standard_node.h"
 
-#include <algorithm>
-#include <array>
+#include <numeric>
 
 #include "core/call.h"
 #include "core/reference.h"
@@ -30,13 +29,14 @@ class MappedOutputs : public OutputSource {
   }
   Status Allocate(int index, DType dtype, const Shape& shape, void** data) override {
     if (Requested(index)) return node_.Allocate(map_[static_cast<size_t>(index)], dtype, shape, data);
+    if (unused_.empty()) unused_.resize(map_.size());
     return unused_[static_cast<size_t>(index)].Allocate(0, dtype, shape, data);
   }
 
  private:
   std::span<const int> map_;
   OutputSource& node_;
-  std::array<ScratchOutput, kMaxTensors> unused_;
+  std::vector<ScratchOutput> unused_;
 };
 
 // Returns true if the operator has a kernel for the node's types, all of which are known.
@@ -59,7 +59,7 @@ bool HasKernel(const Op& op, const StandardNode& node, std::span<const int> inpu
 
 std::vector<int> FirstIntegers(size_t count) {
   std::vector<int> integers(count);
-  for (size_t i = 0; i < count; ++i) integers[i] = static_cast<int>(i);
+  std::iota(integers.begin(), integers.end(), 0);
   return integers;
 }
 
@@ -166,13 +166,19 @@ std::unique_ptr<OperatorCall> OperatorCall::Mirror(const StandardNode& node, con
 
 Status OperatorCall::Run(std::span<const AnyTensor> inputs, OutputSource& outputs, const Context* context) const {
   std::vector<AnyTensor> mapped;
-  for (const int i : inputs_) {
-    mapped.push_back(static_cast<size_t>(i) < inputs.size() ? inputs[static_cast<size_t>(i)] : AnyTensor{});
+  std::span<const AnyTensor> own = inputs;
+  if (!same_inputs_ || inputs.size() != inputs_.size()) {
+    for (const int i : inputs_) {
+      mapped.push_back(static_cast<size_t>(i) < inputs.size() ? inputs[static_cast<size_t>(i)] : AnyTensor{});
+    }
+    own = mapped;
   }
   MappedOutputs source(outputs_, outputs);
-  if (context == nullptr) return CallReference(op_, params_.get(), mapped, source);
-  return Call(op_, Device::kCpu, params_.get(), mapped, source, context);
+  if (context == nullptr) return CallReference(op_, params_.get(), own, source);
+  return Call(op_, Device::kCpu, params_.get(), own, source, context);
 }
+
+bool OperatorCall::AreFirst(const std::vector<int>& inputs) { return inputs == FirstIntegers(inputs.size()); }
 
 Status ScratchOutput::Allocate(int, DType dtype, const Shape& shape, void** data) {
   shape_ = shape;

@@ -42,7 +42,8 @@ struct KnownTensor {
 
 /// A node of a standard operator. Its memory belongs to the caller.
 struct StandardNode {
-  int since = 0;  // the opset that introduced this version of the operator
+  int since = 0;         // the opset that introduced this version of the operator
+  uint32_t release = 0;  // N of ONNX Runtime 1.N, which would compute the node otherwise
   AttrSource& attributes;
   std::span<const KnownTensor> inputs, outputs;
 
@@ -68,7 +69,8 @@ struct StandardOperator {
   const char* type = "";
   /// Returns the kernel of a node; null if polyop does not compute the node, or not as ONNX defines it.
   std::unique_ptr<StandardKernel> (*make)(const StandardNode& node) = nullptr;
-  /// Returns true if polyop's kernel is faster than ONNX Runtime's. Requires: `make` returned a kernel.
+  /// Returns true if polyop's kernel is faster than ONNX Runtime's, or if that has none. Requires: `make` returned a
+  /// kernel.
   bool (*pays)(const StandardNode& node) = nullptr;
 };
 
@@ -96,11 +98,17 @@ class OperatorCall : public StandardKernel {
 
  private:
   OperatorCall(const Op& op, Params params, std::vector<int> inputs, std::vector<int> outputs)
-      : op_(op), params_(std::move(params)), inputs_(std::move(inputs)), outputs_(std::move(outputs)) {}
+      : op_(op),
+        params_(std::move(params)),
+        inputs_(std::move(inputs)),
+        outputs_(std::move(outputs)),
+        same_inputs_(AreFirst(inputs_)) {}
+  static bool AreFirst(const std::vector<int>& inputs);
 
   const Op& op_;
   const Params params_;
   const std::vector<int> inputs_, outputs_;
+  const bool same_inputs_;  // input i is the node's input i, of all
 };
 
 /// Memory for the one output of a call that is not an output of the node.

@@ -20,7 +20,7 @@ struct KnownNode {
   std::unique_ptr<AttrSource> attributes;
   std::vector<KnownTensor> inputs, outputs;
 
-  StandardNode view() const { return {since, *attributes, inputs, outputs}; }
+  StandardNode view() const { return {since, CurrentHost().release, *attributes, inputs, outputs}; }
 };
 
 /// Constants are valid while the graph is, or until the kernel's creation ends.

@@ -97,7 +97,7 @@ std::unique_ptr<StandardKernel> MakeResize(const StandardNode& node) {
   }
   // The node's other inputs have no counterpart: the types are those of the image.
   const KnownTensor tensors[] = {image, {true, DType::kI64, Shape{2}, nullptr}};
-  auto resize = OperatorCall::Make({node.since, node.attributes, tensors, node.outputs}, "cubic_resize",
+  auto resize = OperatorCall::Make({node.since, node.release, node.attributes, tensors, node.outputs}, "cubic_resize",
                                    {{"coordinate_transformation_mode", AttrValue::String(transformation)},
                                     {"cubic_coeff_a", AttrValue::Float(node.Float("cubic_coeff_a", -0.75))},
                                     {"exclude_outside", AttrValue::Int(node.Int("exclude_outside", 0))}},

@@ -13,7 +13,8 @@ std::unique_ptr<StandardKernel> MakeRoiAlign(const StandardNode& node) {
 bool RoiAlignPays(const StandardNode& node) {
   constexpr double kMinShare = 0.06;  // elements of the result per element of the image
   const KnownTensor &image = node.input(0), &boxes = node.input(1);
-  if (node.since >= 22 || image.dtype != DType::kF32 || image.rank() != 4 || boxes.rank() != 2) return true;
+  if ((node.since >= 22 && node.release < 32) || image.dtype != DType::kF32 || image.rank() != 4 || boxes.rank() != 2)
+    return true;
   const Shape& shape = *image.shape;
   if (shape[1] == kUnknownExtent || shape[2] == kUnknownExtent || shape[3] == kUnknownExtent) return true;
   const int64_t count = (*boxes.shape)[0], batch = shape[0] == kUnknownExtent ? 1 : shape[0];
