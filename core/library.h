@@ -12,7 +12,7 @@ namespace polyop {
 
 /// The version of the interface between libraries of operators and their users, the CLI and the Python package:
 /// exported functions, their JSON, and the folder layout. Every incompatible change increments it.
-inline constexpr int kSdkVersion = 1;
+inline constexpr int kSdkVersion = 2;
 
 /// Returns "polyop", or a user's "my_ops": the namespace of the operators in PyTorch and in OpenVINO IR files.
 const char* LibraryName();

@@ -26,9 +26,8 @@ def test_no_operator_has_both_a_formula_and_a_reason_for_lacking_one() -> None:
 
 @pytest.mark.parametrize("node", WITH_FORMULAS, ids=name_of)
 def test_formula_equals_the_kernel(node: Node) -> None:
-    found, names = find_node(*node.name.split("::"), node.attributes)
-    operator = OPERATORS[found["name"]]
     domain, op_type = node.name.split("::")
+    operator = OPERATORS[find_node(domain, op_type, node.attributes)[0]["name"]]
     attributes = values(onnx.helper.make_node(op_type, [], [], domain=domain, **node.attributes))
     attributes = {name: v for name, v in attributes.items() if v is not None}
     tensors = [None if a is None else torch.from_numpy(np.ascontiguousarray(a)) for a in node.inputs]

@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 import ctypes
+import json
 
 import numpy as np
 import pytest
 
 from polyop._calls import ALLOCATE, FLOAT, INT, Attribute, Outputs, Tensor, library, tensor_of
+from polyop._onnx.catalogue import resolve
+from polyop.batch.errors import BatchError
+from polyop.batch.images import resized
 from tests.support.c_calls import attribute_of, call, call_raw
 
 BOXES = np.array([[0, 0, 10, 10], [1, 1, 11, 11], [20, 20, 30, 30]], np.float32)
@@ -117,3 +121,28 @@ def test_a_library_without_cuda_kernels_says_so() -> None:
     device = (ctypes.c_void_p * 4)(None, None, *[ctypes.cast(outputs.allocate, ctypes.c_void_p)] * 2)
     assert operators.polyop_call_on_device(*arguments, device) == b"polyop::nms: this library has no CUDA kernels"
     assert operators.polyop_read_device(device, None, None, 0) == b"this library has no CUDA kernels"
+
+
+def test_resolves_a_node_as_runtimes_do() -> None:
+    """Renamed and preset attributes, choices, infinities; and what a runtime refuses."""
+    given = {"output_height": 2, "output_width": 3, "mode": b"max"}
+    found = resolve("mmcv", "MMCVRoiAlign", given)
+    assert (found.operator["name"], found.node["name"], found.error) == ("roi_align", "mmcv::MMCVRoiAlign", "")
+    assert {"output_height": 2, "mode": "max", "spatial_scale": 1.0}.items() <= found.values.items()
+    refused = resolve("mmcv", "MMCVRoiAlign", {**given, "mode": "mean"})
+    assert (refused.values, refused.error) == ({}, "attribute 'mode': expected one of {avg, max}, got mean")
+    infinite = resolve("mmcv", "NonMaxSuppression", {"score_threshold": -np.inf})
+    assert infinite.values["score_threshold"] == -np.inf
+    assert resolve("mmcv", "Missing", {}) is None
+
+
+def test_malformed_requests_are_errors() -> None:
+    function = library().polyop_resolve_node
+    function.restype = ctypes.c_char_p
+    for text in (b"", b"[]", b"{}"):
+        assert json.loads(function(text))["error"], text
+
+
+def test_an_image_without_pixels_is_not_resized() -> None:
+    with pytest.raises(BatchError, match="expected images with pixels, got an empty one"):
+        resized(np.zeros((0, 4, 3), np.uint8), 2, 2)
