@@ -249,7 +249,7 @@ class Resampled(torch.nn.Module):
         extra = windows * self.stride + self.size - self.stride - length
         x = torch.nn.functional.pad(x, (2, extra)).unfold(-1, 6, 4).sum(-1).repeat_interleave(4, -1)
         x = torch.nn.functional.scaled_dot_product_attention(x, x, x, is_causal=x.shape[1] > 1)
-        return x[..., : torch.ceil(torch.as_tensor(3 * length / 4)).long()]
+        return x[..., : torch.as_tensor(length) * 3 // 4]
 
 
 def test_numbers_of_sizes_in_tensors(tmp_path: Path) -> None:
@@ -260,8 +260,23 @@ def test_numbers_of_sizes_in_tensors(tmp_path: Path) -> None:
     assert not report.assumes_sizes
 
 
-def test_int_of_a_size(tmp_path: Path) -> None:
-    report = export(size_as_python_number, torch.rand(1, 16), tmp_path / "a.onnx", dynamic={"x": {1: "time"}})
+def test_numbers_of_sizes_that_float32_rounds(tmp_path: Path) -> None:
+    """Of 30 elements, 0.1 are 3 in float32, and more than 3 in float64."""
+
+    def first_tenth(x: Tensor) -> Tensor:
+        return x[: torch.ceil(torch.as_tensor(0.1 * x.shape[0])).long()] * 2
+
+    report = export(first_tenth, torch.rand(20), tmp_path / "a.onnx", dynamic={"x": {0: "n"}}, sizes={"n": [30, 31]})
+    assert report.exporter == "dynamo"
+
+
+def rounded_up(x: Tensor) -> Tensor:
+    return padded_to(-(-x.shape[-1] // 4), x)
+
+
+@pytest.mark.parametrize("function", [size_as_python_number, rounded_up])
+def test_quotients_of_a_size(function: Callable[[Tensor], Tensor], tmp_path: Path) -> None:
+    report = export(function, torch.rand(1, 15), tmp_path / "a.onnx", dynamic={"x": {1: "time"}})
     assert report.branches_of == {}
     assert "int" not in globals()
 

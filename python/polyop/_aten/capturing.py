@@ -186,8 +186,16 @@ def _is_true(condition: Tensor) -> bool:
 
 
 def _number(value: Tensor) -> Any:
-    number = numbers.number_of(value)
+    number = numbers.integer_in(value)
     return NotImplemented if number is None else number
+
+
+def _tensor(value: Any, **given: Any) -> Any:
+    """Makes a tensor of a size, or of a number computed from sizes, which PyTorch's functions take for a constant."""
+    if not isinstance(value, (torch.SymInt, torch.SymFloat)):
+        return NotImplemented
+    result = torch.full([], value, **given)
+    return numbers.noted(result, (value, 1)) if result.dtype == torch.int64 else result
 
 
 def _linear_cross_entropy(*args: Any, options: Any = None, **given: Any) -> Any:
@@ -224,6 +232,8 @@ _REPLACED: dict[Any, Callable[..., Any]] = {
     Tensor.__int__: integer_of,
     Tensor.__index__: _number,
     Tensor.item: _number,
+    torch.tensor: _tensor,
+    torch.as_tensor: _tensor,
     Tensor.__len__: length_of,
     **packed.REPLACED,
     **pooling.REPLACED,
@@ -248,12 +258,9 @@ class Capturing(TorchFunctionMode):
             if result is not NotImplemented:
                 return result
         number = numbers.of_sizes(func, args, kwargs or {})
-        if number is not None and func in (torch.tensor, torch.as_tensor):  # which take numbers for constants
-            result = torch.full([], number, **(kwargs or {}))
-        else:
-            if func in _OF_INTEGERS:
-                args, kwargs = (numbers.without_numbers(part) for part in (tuple(args), kwargs))
-            result = func(*args, **(kwargs or {}))
+        if func in _OF_INTEGERS:
+            args, kwargs = (numbers.without_tensors(part) for part in (tuple(args), kwargs))
+        result = func(*args, **(kwargs or {}))
         if func in (torch.arange, torch.tensor):
             _know_list(result, func, args, kwargs or {})
         return result if number is None else numbers.noted(result, number)

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors of one number that a program computes from sizes, such as `torch.ceil(torch.as_tensor(n / 2)).long()`.
+"""Tensors of one number that a program computes from sizes, such as `torch.ceil(n_as_tensor / 2).long()`.
 
 While PyTorch captures a program, it does not know values of tensors: a padding by this number, or a slice up to it,
-would have a size of its own, of which nothing is known. Here the number is also an expression of the sizes.
+would have a size of its own, of which nothing is known. Here the number is also an expression of the sizes, as long as
+it is rational. A tensor of float32 has the same number after rounding to an integer if the numerator is below 2**24;
+products with numbers such as 0.1 do not, and have no expression.
 """
 
 from __future__ import annotations
 
-import math
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -16,74 +16,115 @@ import torch
 from torch import Tensor
 from torch._subclasses.functional_tensor import FunctionalTensor
 
-_SYMBOLS = (torch.SymInt, torch.SymFloat)
 _KEY = "polyop_number"
+Rational = tuple[Any, Any]
+"""The numerator and the denominator, which is positive."""
 
 
-def _converted(value: Any, dtype: Any) -> Any:
-    if not isinstance(dtype, torch.dtype) or dtype.is_complex or dtype is torch.bool:
-        return None
-    return torch.sym_float(value) if dtype.is_floating_point else torch.sym_int(value)
+def _add(a: Rational, b: Rational) -> Rational:
+    return (a[0] * b[1] + b[0] * a[1], a[1] * b[1])
+
+
+def _multiply(a: Rational, b: Rational) -> Rational:
+    return (a[0] * b[0], a[1] * b[1])
+
+
+def _divide(a: Rational, b: Rational) -> Rational | None:
+    return (a[0] * b[1], a[1] * b[0]) if isinstance(b[0], int) and b[0] > 0 else None
+
+
+def _negate(a: Rational) -> Rational:
+    return (-a[0], a[1])
+
+
+def _floor(a: Rational) -> Rational:
+    return (a[0] // a[1], 1)
+
+
+def _ceil(a: Rational) -> Rational:
+    return ((a[0] + a[1] - 1) // a[1], 1)
+
+
+def _floor_divide(a: Rational, b: Rational) -> Rational | None:
+    quotient = _divide(a, b)
+    return quotient and _floor(quotient)
+
+
+def _same(a: Rational) -> Rational:
+    return a
+
+
+def _integer(a: Rational) -> Rational:
+    if isinstance(a[1], int) and a[1] == 1:
+        return a
+    return (torch.sym_max(a[0], 0) // a[1] - torch.sym_max(-a[0], 0) // a[1], 1)
+
+
+def _converted(a: Rational, dtype: Any) -> Rational | None:
+    wide = {torch.int64: _integer, torch.int32: _integer, torch.float32: _same, torch.float64: _same}
+    return wide[dtype](a) if dtype in wide else None
 
 
 _OPERATIONS: Mapping[str, Callable[..., Any]] = {
-    "add": operator.add, "radd": operator.add, "sub": operator.sub, "rsub": lambda a, b: b - a, "mul": operator.mul,
-    "rmul": operator.mul, "div": operator.truediv, "truediv": operator.truediv, "true_divide": operator.truediv,
-    "rtruediv": lambda a, b: b / a, "rdiv": lambda a, b: b / a, "floordiv": operator.floordiv, "floor_divide": operator.floordiv, "neg": operator.neg, "ceil": math.ceil,
-    "floor": math.floor, "long": lambda a: _converted(a, torch.int64), "int": lambda a: _converted(a, torch.int32),
-    "float": lambda a: _converted(a, torch.float32), "double": lambda a: _converted(a, torch.float64),
-    "to": lambda a, dtype=None: _converted(a, dtype), "as_tensor": lambda a: a, "tensor": lambda a: a, "clone": lambda a: a,
-    "detach": lambda a: a,
+    "add": _add, "radd": _add, "sub": lambda a, b: _add(a, _negate(b)), "rsub": lambda a, b: _add(b, _negate(a)),
+    "mul": _multiply, "rmul": _multiply, "div": _divide, "truediv": _divide, "true_divide": _divide,
+    "rtruediv": lambda a, b: _divide(b, a), "rdiv": lambda a, b: _divide(b, a), "floordiv": _floor_divide,
+    "floor_divide": _floor_divide, "neg": _negate, "ceil": _ceil, "floor": _floor, "long": _integer, "int": _integer,
+    "float": _same, "double": _same, "to": _converted, "as_tensor": _same, "clone": _same, "detach": _same,
 }  # fmt: skip
 """By the names of PyTorch's functions, without underscores."""
 
 
-def number_of(tensor: Any) -> Any:
-    """Returns the number of a tensor as an expression of sizes; None if that is not known."""
+def _known(tensor: Any) -> Rational | None:
     number, version = getattr(tensor, _KEY, (None, None))
     return number if number is not None and version == tensor._version else None
 
 
+def integer_in(tensor: Tensor) -> Any:
+    """Returns the number of an integer tensor as an expression of sizes; None if that is not known."""
+    number = None if tensor.is_floating_point() else _known(tensor)
+    return None if number is None else number[0]
+
+
 def _operand(value: Any) -> Any:
-    """Returns a number for a number or a tensor of one; None if it is not known."""
-    if isinstance(value, (int, float, *_SYMBOLS)):
+    """Returns the rational number of a number or a tensor of one; None if it is not known."""
+    if isinstance(value, torch.dtype):
         return value
-    if not isinstance(value, Tensor) or value.dim() > 0:
-        return None
-    if (number := number_of(value)) is not None:
-        return number
-    inner = torch._from_functional_tensor(value.elem) if isinstance(value, FunctionalTensor) else value
-    constant = getattr(inner, "constant", None)
-    return None if constant is None or constant.is_complex() else constant.item()
+    if isinstance(value, Tensor) and value.dim() == 0:
+        if (number := _known(value)) is not None:
+            return number
+        inner = torch._from_functional_tensor(value.elem) if isinstance(value, FunctionalTensor) else value
+        constant = getattr(inner, "constant", None)
+        value = None if constant is None or constant.is_complex() else constant.item()
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return (value, 1) if isinstance(value, (int, torch.SymInt)) else None
 
 
-def without_numbers(args: Any) -> Any:
+def without_tensors(args: Any) -> Any:
     """Returns arguments in which integers, such as a padding and the end of a slice, are no tensors."""
     if isinstance(args, slice):
-        return slice(*(without_numbers(part) for part in (args.start, args.stop, args.step)))
+        return slice(*(without_tensors(part) for part in (args.start, args.stop, args.step)))
     if type(args) in (list, tuple):
-        return type(args)(without_numbers(part) for part in args)
+        return type(args)(without_tensors(part) for part in args)
     if type(args) is dict:
-        return {name: without_numbers(part) for name, part in args.items()}
-    number = number_of(args) if isinstance(args, Tensor) else None
-    return args if number is None or args.is_floating_point() else number
+        return {name: without_tensors(part) for name, part in args.items()}
+    number = integer_in(args) if isinstance(args, Tensor) else None
+    return args if number is None else number
 
 
-def of_sizes(function: Callable[..., Any], args: Sequence[Any], given: Mapping[str, Any]) -> Any:
+def of_sizes(function: Callable[..., Any], args: Sequence[Any], given: Mapping[str, Any]) -> Rational | None:
     """Returns the number that a function of PyTorch computes; None if it is none that depends on sizes alone."""
-    name = getattr(function, "__name__", "").strip("_")
-    operation = _OPERATIONS.get(name)
-    if operation is None or not args or len(args) > 2 or not set(given) <= {"dtype"}:
+    operation = _OPERATIONS.get(getattr(function, "__name__", "").strip("_"))
+    if operation is None or not args or len(args) > 2 or given:
         return None
-    numbers = [arg if isinstance(arg, torch.dtype) else _operand(arg) for arg in args]
-    if None in numbers or not any(isinstance(number, _SYMBOLS) for number in numbers):
+    numbers = [_operand(arg) for arg in args]
+    if None in numbers or not any(isinstance(n, tuple) and isinstance(n[0], torch.SymInt) for n in numbers):
         return None
-    if name in ("as_tensor", "tensor"):
-        return _converted(numbers[0], given["dtype"]) if given else numbers[0]
-    return operation(*numbers, **given)
+    return operation(*numbers)
 
 
-def noted(tensor: Tensor, number: Any) -> Tensor:
+def noted(tensor: Tensor, number: Rational) -> Tensor:
     """Notes the number of a tensor."""
     setattr(tensor, _KEY, (number, tensor._version))
     return tensor

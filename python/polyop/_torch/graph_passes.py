@@ -88,6 +88,29 @@ def compute_in_double(graph: torch.fx.Graph) -> None:
             user.replace_input_with(node, converted)
 
 
+def round_down(graph: torch.fx.Graph) -> None:
+    """Makes quotients of numbers that may be negative, as in -(-n // 4), exact: the exporter writes ONNX's Div, which
+    rounds towards zero."""
+    for node in list(graph.nodes):
+        if node.target is not operator.floordiv or not isinstance(node.meta.get("val"), torch.SymInt):
+            continue
+        dividend, divisor = node.args
+        value, by = (arg.meta["val"] if isinstance(arg, torch.fx.Node) else arg for arg in (dividend, divisor))
+        if isinstance(by, int) and by > 0 and not _may_be_negative(value):
+            continue
+        with graph.inserting_before(node):
+            rest = graph.call_function(operator.mod, (dividend, divisor))
+            whole = graph.call_function(operator.sub, (dividend, rest))
+        rest.meta, whole.meta = {**node.meta, "val": value % by}, {**node.meta, "val": value - value % by}
+        node.args = (whole, divisor)
+
+
+def _may_be_negative(value: int | torch.SymInt) -> bool:
+    if isinstance(value, int):
+        return value < 0
+    return bool(value.node.shape_env.bound_sympy(value.node.expr).lower < 0)
+
+
 def note_unknown(
     program: torch.export.ExportedProgram, registry: _registration.ONNXRegistry, record: Record
 ) -> None:  # fmt: skip

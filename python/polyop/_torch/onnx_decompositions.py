@@ -35,6 +35,7 @@ from polyop._torch.graph_passes import (
     make_results_tensors,
     note_unknown,
     of_python,
+    round_down,
     separate_paddings,
 )
 from polyop._torch.onnx_translations import OPERATOR_KEY, add_nodes, as_single, resize
@@ -76,6 +77,7 @@ def _decompose(
     make_results_tensors(program)
     for module in graph_modules(program):
         compute_in_double(module.graph)
+        round_down(module.graph)
     record = current_record()
     if record is not None:
         note_unknown(program, registry, record)
