@@ -103,7 +103,7 @@ def get_onnxruntime_op_path() -> str:
 def get_accelerator_path() -> str:
     """Returns the path of a library for `register_custom_ops_library` that replaces ONNX Runtime's own RoiAlign,
     GridSample, NonMaxSuppression and InstanceNormalization by polyop's kernels, for models of standard operators on the
-    CPU.
+    CPU. For ONNX Runtime 1.17 to 1.23: newer ones have `polyop.register`.
 
     If the session's configuration entry "polyop.opset" states the model's opset, the library also replaces versions of
     these operators whose defaults differ from the newest version's. Raises FileNotFoundError as

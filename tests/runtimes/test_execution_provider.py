@@ -5,6 +5,8 @@ that nothing that a program does with it crashes or gives wrong results.
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -18,7 +20,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import polyop
 from tests.support.older_onnxruntimes import OLD, in_runtime
-from tests.support.processes import environment
+from tests.support.processes import ROOT, environment, run
 from tests.support.standard_nodes import newest_opset, random_cases
 
 RNG = np.random.default_rng(5)
@@ -425,6 +427,41 @@ def test_a_process_survives(name: str) -> None:
         assert "expected one registration as execution provider, got 'other' after 'mine'" in done.stdout
     if name.startswith("the accelerator"):
         assert "the provider overrides what the accelerator does" in done.stdout
+
+
+# ---- the documentation's programs --------------------------------------------------------------------------
+
+
+def program_of(language: str) -> str:
+    """Returns the first program of the page in this language."""
+    page = (ROOT / "docs" / "execution-provider.md").read_text()
+    return re.findall(rf"^```{language}\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)[0]
+
+
+@pytest.mark.parametrize(("language", "command"), [("c", ["gcc", "-std=c11"]), ("cpp", ["g++", "-std=c++20"])])
+def test_documented_compiled_programs(language: str, command: list[str], tmp_path: Path) -> None:
+    (runtime,) = (Path(ort.__file__).parent / "capi").glob("libonnxruntime.so*")
+    for name in ("libonnxruntime.so", "libonnxruntime.so.1"):
+        (tmp_path / name).symlink_to(runtime)
+    headers = Path(os.environ.get("ONNXRUNTIME_ROOT", ROOT / ".deps" / "onnxruntime")) / "include"
+    onnx.save(CLAIMED["Tan"][0], tmp_path / "model.onnx")
+    source, built = tmp_path / f"program.{language}", tmp_path / "program"
+    source.write_text(program_of(language))
+    run(*command, "-Wall", "-Wextra", "-Werror", source, "-o", built, "-isystem", headers, f"-L{tmp_path}", "-lonnxruntime",
+        f"-Wl,-rpath,{tmp_path}")  # fmt: skip
+    done = subprocess.run(
+        [built, polyop.get_onnxruntime_op_path(), tmp_path / "model.onnx"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "polyop: claimed Tan 'node'" in done.stderr
+
+
+def test_documented_python_program(tmp_path: Path) -> None:
+    onnx.save(CLAIMED["Tan"][0], tmp_path / "model.onnx")
+    words = [sys.executable, "-c", program_of("python")]
+    done = subprocess.run(words, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
+    assert done.stdout == program_of("text"), done.stderr
+    assert "polyop: claimed Tan 'node'" in done.stderr
 
 
 # ---- polyop.register and polyop.session --------------------------------------------------------------------
