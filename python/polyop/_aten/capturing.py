@@ -190,12 +190,12 @@ def _number(value: Tensor) -> Any:
     return NotImplemented if number is None else number
 
 
-def _tensor(value: Any, **given: Any) -> Any:
+def _tensor(data: Any, **given: Any) -> Any:
     """Makes a tensor of a size, or of a number computed from sizes, which PyTorch's functions take for a constant."""
-    if not isinstance(value, (torch.SymInt, torch.SymFloat)):
+    if not isinstance(data, (torch.SymInt, torch.SymFloat)):
         return NotImplemented
-    result = torch.full([], value, **given)
-    return numbers.noted(result, (value, 1)) if result.dtype == torch.int64 else result
+    result = torch.full([], data, **given)
+    return numbers.noted(result, (data, 1)) if result.dtype == torch.int64 else result
 
 
 def _linear_cross_entropy(*args: Any, options: Any = None, **given: Any) -> Any:
