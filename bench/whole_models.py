@@ -44,6 +44,7 @@ from polyop.optimizing.running import time_runs_interleaved
 ROOT = Path(__file__).resolve().parent.parent
 Feeds = Mapping[str, np.ndarray]
 WITH, WITHOUT = ("ONNX Runtime + polyop", "OpenVINO + polyop"), ("ONNX Runtime", "OpenVINO")
+PROVIDER = "ONNX Runtime, provider"  # the file without polyop's nodes, by polyop's execution provider
 STANDARD_DOMAINS = ("", "ai.onnx", "com.microsoft")
 MAX_LISTED = 3  # kinds of nodes that are listed
 # The relevant part of OpenVINO's long errors.
@@ -136,12 +137,20 @@ def in_onnxruntime(path: Path, feeds: Feeds, threads: int, with_polyop: bool) ->
     return lambda: session.run(None, dict(feeds))
 
 
+def by_provider(path: Path, feeds: Feeds, threads: int) -> Run:
+    options = optimize.options_of(threads)
+    options.add_provider_for_devices(polyop.register(), {})
+    session = ort.InferenceSession(path, options, enable_fallback=0)
+    return lambda: session.run(None, dict(feeds))
+
+
 def measured(model: Model, threads: int, seconds: float) -> Row:
     row = Row(model.name, threads)
     makers: dict[str, Callable[[], Run]] = {}
     if model.theirs is not None:
         makers[WITHOUT[0]] = lambda: in_onnxruntime(model.theirs, model.feeds, threads, False)
         makers[WITHOUT[1]] = lambda: model_in_openvino(model.theirs, model.feeds, threads)
+        makers[PROVIDER] = lambda: by_provider(model.theirs, model.feeds, threads)
     makers[WITH[0]] = lambda: in_onnxruntime(model.ours, model.feeds, threads, True)
     makers[WITH[1]] = lambda: model_in_openvino(model.ours, model.feeds, threads, core())
     runs = {}
@@ -180,7 +189,7 @@ def shares(model: Model, threads: int) -> dict[str, float]:
 # ---- reports -----------------------------------------------------------------------------------------------
 
 HEADER = ["model", "threads", *(f"{engine}, ms" for pair in zip(WITHOUT, WITH, strict=True) for engine in pair),
-          "gain", "polyop's nodes", "what takes the rest"]  # fmt: skip
+          f"{PROVIDER}, ms", "gain", "polyop's nodes", "what takes the rest"]  # fmt: skip
 LEGEND = (
     "Medians of interleaved runs. Gain: the time of the best engine without polyop divided by that of the best with it. Shares are "
     "of the time of all nodes in ONNX Runtime with polyop, according to its profiler. Weights are random. PointPillars and SECOND "
@@ -189,7 +198,8 @@ LEGEND = (
 
 
 def cells(row: Row) -> list[str]:
-    times = [row.milliseconds.get(engine) for pair in zip(WITHOUT, WITH, strict=True) for engine in pair]
+    engines = [engine for pair in zip(WITHOUT, WITH, strict=True) for engine in pair] + [PROVIDER]
+    times = [row.milliseconds.get(engine) for engine in engines]
     return [
         row.name,
         str(row.threads),

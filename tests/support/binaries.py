@@ -14,7 +14,9 @@ GLIBC = ("libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "ld-linux-")
 # The symbols that callers look up in each library.
 EXPORTS = {
     "onnxruntime": [
+        "CreateEpFactories",
         "RegisterCustomOps",
+        "ReleaseEpFactory",
         "polyop_accelerator_version",
         "polyop_call",
         "polyop_call_on_device",
