@@ -95,7 +95,8 @@ def round_down(graph: torch.fx.Graph) -> None:
         if node.target is not operator.floordiv or not isinstance(node.meta.get("val"), torch.SymInt):
             continue
         dividend, divisor = node.args
-        value, by = (arg.meta["val"] if isinstance(arg, torch.fx.Node) else arg for arg in (dividend, divisor))
+        values: list[Any] = [arg.meta["val"] if isinstance(arg, torch.fx.Node) else arg for arg in node.args]
+        value, by = values
         if isinstance(by, int) and by > 0 and not _may_be_negative(value):
             continue
         with graph.inserting_before(node):
