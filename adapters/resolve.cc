@@ -80,9 +80,9 @@ Json Resolve(const Json& node) {
   const Op& op = *resolved.op;
   Json reply = {{"operator", op.name}, {"node", resolved.node - op.nodes.data()}};
   Params params;
-  const Status made = status.ok() ? op.MakeParams(*resolved.node, attributes, &params) : status;
-  if (!made.ok()) {
-    reply["error"] = made.message();
+  const Status valid = status.ok() ? op.MakeParams(*resolved.node, attributes, &params) : status;
+  if (!valid.ok()) {
+    reply["error"] = valid.message();
     return reply;
   }
   for (const AttrInfo& info : op.attributes) {
