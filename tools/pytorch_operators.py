@@ -73,9 +73,11 @@ operators, such as CumSum or Softmax over channels: [`polyop optimize`](optimize
 Checks of values that stop PyTorch's capture are left out of the program: an `assert` of a tensor, an `if` that only
 leads to a `raise`, and those of `gaussian_nll_loss`, `torch.cov`, `torch.corrcoef`, and of masks in `nn.Transformer`.
 The file is right for inputs for which PyTorch raises no error. `int(index.max()) + 1` is a size that depends on values:
-in the module that calls it, `int` returns what `item` does during the capture. A function of `torch.jit.script` is
-captured as one of Python. `torch.equal` and `torch.allclose` become tensors, but `torch.equal` of different shapes is
-False.
+in the module that calls it, `int` returns what `item` does during the capture. `int(math.ceil(n / 4))` remains an
+expression of the size `n`, and so does the number of a tensor that is computed from it, such as
+`torch.ceil(torch.tensor(n) / 4).long()`, where it pads, is the end of a slice or becomes an integer. A function of
+`torch.jit.script` is captured as one of Python. `torch.equal` and `torch.allclose` become tensors, but `torch.equal` of
+different shapes is False.
 
 Some functions of packages have a branch whose paths compute the same: `coalesce` of torch_geometric, detections of
 effdet, keypoints of kornia's DISK. They are written without it. Layers of experts in transformers
@@ -85,9 +87,10 @@ A `PackedSequence` becomes padded sequences and their lengths, which ONNX's LSTM
 padding a model may apply functions of single elements and linear layers to its `data`, but no sums over sequences.
 LSTM, GRU and RNN with a dynamic number of steps become these nodes, too. An LSTM with `proj_size` and `ctc_loss` are
 written step by step, so that their number of steps is fixed.
-Windows such as `torch.hann_window`, `linspace`, `logspace`, `combinations` and the parts of `tensor_split` may have a
-length that is a dynamic size. `torch.signal.windows` compare it with 1, so that such a file is for windows of 2 or more
-elements.
+Windows such as `torch.hann_window`, `linspace`, `logspace`, `combinations`, the parts of `tensor_split` and the results
+of `kron` and fractional pools may have a length that is a dynamic size. The number of tensors that `split`, `chunk` and
+`unbind` return is that of the example: a file has a fixed number of outputs. `torch.signal.windows` compare the length
+with 1, so that such a file is for windows of 2 or more elements.
 `flex_attention` becomes products and a softmax. A query whose mask hides everything gets zeros. `nn.TransformerEncoder`
 computes padded tokens as PyTorch does in inference: they are zeros before the last norm if all are at the end. A
 FakeQuantize module is exported if its observer is disabled, and so is a program that PT2E's `convert_pt2e` returns.
@@ -113,7 +116,10 @@ Special functions are computed in double precision by [SpecialUnary](operators/s
 [SpecialBinary](operators/special_binary.md), except `erfinv`, `i0e` and `i1e` of float32, which are computed in single
 precision. Orthogonal polynomials of degrees above 1,024 give NaN; the limit of Hermite's is 512, Chebyshev's 2^53.
 
-A complex number is a pair of real numbers, in a last dimension of 2: so are complex inputs and outputs of a file. The
+A complex number is a pair of real numbers, in a last dimension of 2: so are complex inputs and outputs of a file.
+Complex matrices are computed in double precision as real ones of twice the size. Their vectors have a phase by a rule:
+the largest element of each eigenvector and left singular vector is positive, and the diagonal of R is. Eigenvalues are
+in another order than PyTorch's. LU and LDL factors and `geqrf` of complex matrices have no form. The
 transforms of `torch.fft` are polyop's `DFT`, which is exact for any length. ONNX Runtime computes ONNX's DFT inexactly
 for lengths that are no power of two: the error is about 4e-3 for 400 elements.
 """

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -70,6 +71,103 @@ def test_products_of_complex_numbers() -> None:
     x, y = _random(3, 4, 5, 2), _random(3, 5, 2, 2)
     others = [(_random(2, 3, 6, 2), _random(2, 6, 2, 2))]
     check(_complex, x, y, others=others, dynamic=[(0, 1, 2), (0, 1)], rtol=1e-4, atol=1e-5)
+
+
+def test_equal_singular_values_of_complex_matrices() -> None:
+    """A unitary matrix, a projection and 0 have vectors that are no matter of phases alone."""
+
+    def call(pairs: torch.Tensor) -> Any:
+        a = torch.view_as_complex(pairs)
+        (u, s, vh), (w, v) = torch.linalg.svd(a), torch.linalg.eigh(a + a.mH)
+        products = (u * s.unsqueeze(1)) @ vh, u.mH @ u, vh.mH @ vh, (v * w.unsqueeze(1)) @ v.mH, v.mH @ v
+        return s, w, *map(torch.view_as_real, products)
+
+    unitary = torch.linalg.qr(torch.view_as_complex(_random(4, 4, 2))).Q
+    projection = unitary[:, :2] @ unitary[:, :2].mH
+    a = torch.stack([unitary, projection, torch.zeros(4, 4), torch.eye(4)])
+    check(call, torch.view_as_real(a), atol=2e-5)
+
+
+def _statistics_of_complex_numbers(x: torch.Tensor) -> Any:
+    z, wide = torch.view_as_complex(x), torch.view_as_complex(x.double())
+    chosen = z.masked_scatter(z.real > 0, z.flip(0))
+    results = [
+        z.var(1), z.std(), z.var(0, correction=0), z.sum(0, dtype=torch.complex128),
+        x.sum(0, dtype=torch.complex64), z.mean((0, 1)), chosen, z.type_as(wide), torch.full_like(z, 2) * z, z.new_full((2,), 3j),
+        torch.argwhere(z * (z.real > 0)), *torch.atleast_2d(z[0], z), torch.softmax(z.real, 1),
+        torch.stft(z, 4, 2, return_complex=True, center=False),
+    ]  # fmt: skip
+    return [torch.view_as_real(y) if y.is_complex() else y for y in results]
+
+
+def test_statistics_of_complex_numbers() -> None:
+    others = [(_random(2, 8, 2),)]
+    check(_statistics_of_complex_numbers, _random(3, 6, 2), others=others, dynamic=[(0, 1)], rtol=1e-4, atol=1e-5)
+
+
+def _of_given_lengths(x: torch.Tensor) -> Any:
+    """The example's size equals a length."""
+    results = [
+        torch.fft.fft(x, 6), torch.fft.irfft(x, 10), torch.fft.rfft(x, 5), torch.fft.irfftn(x, (3, 10)),
+        torch.fft.fft2(x, (4, 6)), torch.fft.hfft(x, 10), torch.fft.ihfft(x, 6, 0),
+    ]  # fmt: skip
+    return [torch.view_as_real(y.resolve_conj()) if y.is_complex() else y for y in results]
+
+
+def test_fourier_transforms_of_a_given_length() -> None:
+    others = [(_random(3, 5),), (_random(5, 8),)]
+    check(_of_given_lengths, _random(4, 6), others=others, dynamic=[(0, 1)], rtol=1e-4, atol=1e-5)
+
+
+def test_runs_of_equal_slices() -> None:
+    def call(x: torch.Tensor) -> Any:
+        found = [torch.unique_consecutive(x, True, True, axis) for axis in (0, 1)]
+        return *itertools.chain(*found), torch.unique_consecutive(x, dim=-2)
+
+    x = torch.tensor([[1, 1, 2], [1, 1, 2], [3, 3, 2]])
+    others = [(x[:2],), (torch.tensor([[4, 5, 5, 6], [4, 5, 5, 6]]),)]
+    check(call, x, others=others, dynamic=[(0, 1)])
+
+
+def test_products_of_sizes() -> None:
+    def call(x: torch.Tensor) -> Any:
+        y = torch.stack([x, x * 2], -1)
+        products = torch.einsum("...i,...ij->j...", x, y), torch.linalg.multi_dot([x, y[0], y[1].mT])
+        return torch.kron(x, y[0]), *products
+
+    check(call, _random(4, 6), others=[(_random(2, 3),)], dynamic=[(0, 1)])
+
+
+def test_fractional_pools_of_a_ratio() -> None:
+    def call(x: torch.Tensor, samples: torch.Tensor) -> Any:
+        how = {"output_ratio": (0.5, 0.6), "_random_samples": samples}
+        return F.fractional_max_pool2d(x, 2, return_indices=True, **how)
+
+    samples = torch.tensor([[[0.25, 0.75]]])
+    others = [(_random(1, 1, 9, 4), samples), (_random(1, 1, 3, 12), samples)]
+    check(call, _random(1, 1, 6, 7), samples, others=others, dynamic=[(2, 3), ()])
+
+
+def test_tensors_without_elements() -> None:
+    def call(x: torch.Tensor, y: torch.Tensor) -> Any:
+        """x has a dynamic size, and a size of 0."""
+        products = x @ y.mT, torch.addmm(y.sum(1), x, y.mT, beta=0.5), torch.baddbmm(y.sum(1), x[None], y.mT[None])
+        layers = F.group_norm(y[None, :, :0, None], 1), F.unfold(y.reshape(0, 1, 3, 4), 2)
+        sums = x.sum(1), x.mean(), x.var(), *torch.std_mean(x, 1), x.prod(1)
+        return *products, *layers, *sums, x.flip(0) + 1, x.sort().values
+
+    others = [(_random(2, 0), _random(3, 0))]
+    check(call, _random(5, 0), _random(3, 0), others=others, dynamic=[(0,), ()])
+
+
+def test_dimensions_of_a_number() -> None:
+    def call(x: torch.Tensor, target: torch.Tensor, scores: torch.Tensor) -> Any:
+        return (
+            x.amax(0), x.amin(-1, keepdim=True), *torch.aminmax(x, dim=0), x.all(0), x.any(0), *x.topk(1), x.prod(0),
+            x.nonzero(), torch.nonzero_static(x, size=2), F.cross_entropy(scores, target, reduction="none"),
+        )  # fmt: skip
+
+    check(call, torch.tensor(2.0), torch.tensor(1), _random(4), dynamic=[(), (), (0,)])
 
 
 def _selected(x: torch.Tensor) -> Any:

@@ -924,6 +924,11 @@ def test_sample(name: str) -> None:
         ("nn.GRU", "f64", "static"), ("multinomial", "f64", "static"), ("native_layer_norm", "f64", "static"),
         ("geqrf", "f32", "auto"), ("std_mean.unbiased", "f64", "auto"), ("linalg.eig", "f64", "auto"),
         ("equal", "f32", "auto"), ("histogram", "f32", "auto"), ("histogramdd", "f64", "auto"), ("istft", "f32", "auto"),
+        ("linalg.qr", "c64", "sizes"), ("linalg.svd", "c64", "sizes"), ("linalg.eig", "c64", "sizes"),
+        ("linalg.solve", "c64", "sizes"), ("linalg.cholesky", "c64", "sizes"), ("linalg.det", "c64", "sizes"),
+        ("linalg.lu_solve", "c64", "sizes"), ("linalg.householder_product", "c64", "sizes"),
+        ("nn.functional.linear_cross_entropy#17", "f32", "sizes"),
+        ("nn.functional.scaled_dot_product_attention#22", "f32", "sizes"),
     ],
 )  # fmt: skip
 def test_sample_of_types_and_shapes(name: str, dtype: str, shapes: str) -> None:

@@ -31,6 +31,32 @@ MAX_ELEMENTS = 1 << 16
 _UNSPECIFIED = ("empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided")
 # Their vectors have any sign: PyTorch's own tests compare what its samples compute from the results.
 _SIGNS = ("linalg.eig", "linalg.eigh", "linalg.svd", "svd")
+
+
+def _power_sums(values: torch.Tensor) -> list[torch.Tensor]:
+    """Returns what determines numbers but not their order."""
+    return [(values**k).mean(-1) for k in (1, 2, 3)]
+
+
+def _of_eigenvectors(result: Any) -> Any:
+    """Returns the matrix, and the lengths of the eigenvectors."""
+    values, vectors = result
+    product = vectors * values.unsqueeze(-2)
+    return torch.linalg.solve(vectors, product, left=False), vectors.abs().square().sum(-2)
+
+
+def _of_phases(result: Any) -> Any:
+    """Returns the product of Q and R, the sizes of R, and which columns are orthonormal."""
+    q, r = result
+    return (q @ r, r.abs(), q.mH @ q) if q.numel() else r.abs()
+
+
+_FACTORS = {"lu_unpack": 0, "lu_solve": 1, "linalg.lu_solve": 0, "linalg.ldl_solve": 0}
+"""The inputs of operators whose pivots are the next input."""
+# Of complex matrices the order of the eigenvalues and the phases of QR are open, too.
+_COMPLEX: dict[str, Any] = {
+    "linalg.eigvals": _power_sums, "linalg.eig": _of_eigenvectors, "linalg.qr": _of_phases, "qr": _of_phases,
+}  # fmt: skip
 _MODEL = "model: "
 
 
@@ -64,6 +90,16 @@ class Case:
     inputs: tuple[torch.Tensor, ...]
     unspecified: bool
     dynamic: bool = True
+    factors: int | None = None
+    """The input with factors of matrices whose pivots are the next input."""
+
+    def fits(self, inputs: Sequence[torch.Tensor]) -> bool:
+        """Says whether sizes and pivots fit to each other: PyTorch reads beyond a tensor if they do not."""
+        if self.factors is None:
+            return True
+        factors, pivots = inputs[self.factors : self.factors + 2]
+        rows, columns = factors.shape[-2:]
+        return pivots.shape[-1] == min(rows, columns) and bool(((pivots >= 1) & (pivots <= rows)).all())
 
 
 def _call(function: Any, args: Sequence[Any], kwargs: dict[str, Any], unspecified: bool) -> Case:
@@ -118,8 +154,13 @@ def _operator_cases(op: OpInfo, dtype: torch.dtype) -> list[Case]:
     torch.manual_seed(0)
     cases = []
     for sample in itertools.islice(op.sample_inputs("cpu", dtype, requires_grad=False), MAX_SAMPLES):
-        function = partial(_processed, op.op, sample.output_process_fn_grad) if op.name in _SIGNS else op.op
-        cases.append(_call(function, (sample.input, *sample.args), dict(sample.kwargs), op.name in _UNSPECIFIED))
+        process = sample.output_process_fn_grad if op.name in _SIGNS else None
+        if dtype.is_complex:
+            process = _COMPLEX.get(op.name, process)
+        function = op.op if process is None else partial(_processed, op.op, process)
+        case = _call(function, (sample.input, *sample.args), dict(sample.kwargs), op.name in _UNSPECIFIED)
+        case.factors = _FACTORS.get(op.name)
+        cases.append(case)
     return cases
 
 

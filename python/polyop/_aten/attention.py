@@ -22,6 +22,15 @@ def scaled_dot_product_attention(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
     is_causal: bool = False, *, scale: float | None = None, enable_gqa: bool = False,
 ) -> Any:  # fmt: skip
+    ranks = {tensor.dim() for tensor in (query, key, value)}
+    if len(ranks) > 1:
+        query, key, value = (t.reshape([1] * (max(ranks) - t.dim()) + list(t.shape)) for t in (query, key, value))
+        if not enable_gqa:
+            batch = torch.broadcast_shapes(*(t.shape[:-2] for t in (query, key, value)))
+            query, key, value = (t.expand(*batch, *t.shape[-2:]) for t in (query, key, value))
+        return aten.scaled_dot_product_attention(
+            query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
+        )
     if query.dim() == 4:
         if attn_mask is None or _is_inner.get():
             return NotImplemented

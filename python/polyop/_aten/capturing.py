@@ -23,13 +23,15 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes
 
-from polyop._aten import numbers, packed, pooling, ranges
+from polyop._aten import fft, numbers, packed, pooling, ranges
 from polyop._aten.checks import value_of_condition
 from polyop._aten.ctc import ctc_loss
 from polyop._aten.integers import integer_of, length_of
 from polyop._aten.linalg import geqrf, lstsq
+from polyop._aten.linear import multi_dot
 from polyop._aten.patches import replaced
 from polyop._aten.quantized import fake_quantize, grouped_mm
+from polyop._aten.shapes import kron
 from polyop._aten.statistics import histogram, histogram_count, histogramdd, histogramdd_bin_edges
 
 
@@ -228,6 +230,9 @@ _REPLACED: dict[Any, Callable[..., Any]] = {
     torch.fake_quantize_per_tensor_affine: _fake_quantize,
     torch._grouped_mm: grouped_mm,  # its fake kernel refuses float32
     torch.linalg.lstsq: lstsq,
+    torch.linalg.multi_dot: multi_dot,
+    torch.kron: kron,
+    Tensor.kron: kron,
     Tensor.__bool__: _is_true,
     Tensor.__int__: integer_of,
     Tensor.__index__: _number,
@@ -235,6 +240,7 @@ _REPLACED: dict[Any, Callable[..., Any]] = {
     torch.tensor: _tensor,
     torch.as_tensor: _tensor,
     Tensor.__len__: length_of,
+    **fft.REPLACED,
     **packed.REPLACED,
     **pooling.REPLACED,
     **ranges.REPLACED,

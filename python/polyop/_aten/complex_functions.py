@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from polyop._aten.complex_numbers import adds, both_parts, joined, parts
+from polyop._aten.complex_numbers import adds
+from polyop._aten.real_forms import both_parts, joined, parts
 
 
 def _root(real: Tensor, imaginary: Tensor) -> tuple[Tensor, Tensor]:
@@ -134,13 +136,31 @@ def sinc(self: Tensor) -> Any:
 
 def _number(value: Any, like: Tensor) -> Tensor:
     value = complex(value)
-    real = torch.full([], value.real, dtype=both_parts(like)[0].dtype, device=like.device)
+    has_fraction = like.dtype.is_complex or like.dtype.is_floating_point
+    dtype = like.dtype.to_real() if has_fraction else torch.get_default_dtype()
+    real = torch.full([], value.real, dtype=dtype, device=like.device)
     return joined(real, torch.full_like(real, value.imag))
 
 
 @adds("aten::pow.Scalar")
 def power_of_number(self: Any, exponent: Tensor) -> Any:
     return torch.pow(_number(self, exponent), exponent)
+
+
+@adds("aten::mul.Scalar")
+def times_number(self: Tensor, other: Any) -> Any:
+    return self * _number(other, self)
+
+
+@adds("aten::full")
+def full(
+    size: Sequence[int], fill_value: Any, *, dtype: torch.dtype | None = None, device: Any = None, **given: Any
+) -> Any:  # fmt: skip
+    dtype = dtype or torch.complex64
+    if not dtype.is_complex:
+        return NotImplemented
+    parts_of_value = complex(fill_value).real, complex(fill_value).imag
+    return joined(*(torch.full(size, part, dtype=dtype.to_real(), device=device) for part in parts_of_value))
 
 
 @adds("aten::where.ScalarSelf")

@@ -15,7 +15,10 @@ import torch
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
+from polyop._aten.real_forms import both_parts, joined, parts
 from polyop._aten.table import TRANSLATIONS, WRONG, decomposes, overload
+
+aten = torch.ops.aten
 
 _WHEN = "complex numbers"
 _REAL_TYPE = {torch.complex32: torch.float16, torch.complex64: torch.float32, torch.complex128: torch.float64}
@@ -23,25 +26,14 @@ _REAL_TYPE = {torch.complex32: torch.float16, torch.complex64: torch.float32, to
 
 def is_complex(leaf: Any) -> bool:
     dtype = leaf.dtype if isinstance(leaf, Tensor) else leaf
-    return isinstance(dtype, torch.dtype) and dtype.is_complex
+    return isinstance(dtype, complex) or (isinstance(dtype, torch.dtype) and dtype.is_complex)
 
 
-def parts(z: Tensor) -> tuple[Tensor, Tensor]:
-    pairs = torch.view_as_real(z)
-    return pairs.select(-1, 0), pairs.select(-1, 1)
+def adds(*targets: str, nodes: tuple[str, ...] = ()) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Adds the decorated function for calls with complex tensors or types; other calls keep their translation.
 
-
-def both_parts(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns the parts of a number that may be real."""
-    return parts(x) if x.dtype.is_complex else (x, torch.zeros_like(x))
-
-
-def joined(real: Tensor, imaginary: Tensor) -> Tensor:
-    return torch.view_as_complex(torch.stack([real, imaginary], -1))
-
-
-def adds(*targets: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Adds the decorated function for calls with complex tensors or types; other calls keep their translation."""
+    nodes: polyop's operators that it uses.
+    """
 
     def add(function: Callable[..., Any]) -> Callable[..., Any]:
         for target in targets:
@@ -53,10 +45,11 @@ def adds(*targets: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
                 return NotImplemented if before is None else before.function(*args, **given)
 
             if before is None:
-                decomposes(target, when=_WHEN)(call)
+                decomposes(target, when=_WHEN, nodes=nodes)(call)
             else:
                 when = f"{before.when}; {_WHEN}" if before.when else ""
-                TRANSLATIONS[target] = replace(before, when=when, function=call)
+                used = tuple(dict.fromkeys((*before.nodes, *nodes)))
+                TRANSLATIONS[target] = replace(before, when=when, function=call, nodes=used)
         return function
 
     return add
@@ -79,7 +72,8 @@ def _part(value: Any, at: int) -> Any:
 _OF_PARTS = (
     "alias", "unsqueeze", "squeeze", "squeeze.dim", "squeeze.dims", "select.int", "split.Tensor", "split_with_sizes", "unbind.int",
     "index.Tensor", "index_select", "gather", "scatter.src", "scatter_add", "index_put", "slice_scatter",
-    "select_scatter", "where.self", "expand", "repeat", "tril", "triu", "diagonal", "cumsum", "zeros_like", "tile", "unfold", "im2col",
+    "select_scatter", "masked_scatter", "where.self", "expand", "repeat", "tril", "triu", "diagonal", "cumsum", "zeros_like", "tile", "unfold", "im2col",
+    "sum", "sum.dim_IntList", "mean", "mean.dim", "rand_like", "sum_to_size",
 )  # fmt: skip
 
 
@@ -137,6 +131,88 @@ def zeros(size: Sequence[int], *, dtype: torch.dtype, device: Any = None, **give
 def ones(size: Sequence[int], *, dtype: torch.dtype, device: Any = None, **given: Any) -> Any:
     part = torch.ones(size, dtype=_REAL_TYPE[dtype], device=device)
     return joined(part, torch.zeros_like(part))
+
+
+@adds("prims::empty_strided", "aten::empty_strided")
+def empty_strided(size: Sequence[int], stride: Any, *, dtype: torch.dtype, device: Any = None, **given: Any) -> Any:
+    return zeros(size, dtype=dtype, device=device)
+
+
+@adds("aten::empty.memory_format")
+def empty(size: Sequence[int], *, dtype: torch.dtype, device: Any = None, **given: Any) -> Any:
+    return zeros(size, dtype=dtype, device=device)
+
+
+@adds("aten::randn_like")
+def randn_like(self: Tensor, **given: Any) -> Any:
+    return joined(*(torch.randn_like(part) * 0.5**0.5 for part in parts(self)))
+
+
+@adds("prims::normal")
+def normal(shape: Sequence[int], *, mean: Any, std: Any, dtype: torch.dtype, device: Any, **given: Any) -> Any:
+    part = torch.zeros(shape, dtype=_REAL_TYPE[dtype], device=device)
+    return joined(
+        *(torch.randn_like(part) * (std * 0.5**0.5) + part_of_mean for part_of_mean in (mean.real, mean.imag))
+    )
+
+
+@adds("aten::type_as")
+def type_as(self: Tensor, other: Tensor) -> Any:
+    return self.to(other.dtype)
+
+
+@adds("aten::nonzero")
+def nonzero(self: Tensor) -> Any:
+    return torch.nonzero(self != 0)
+
+
+def _of_real_part(op: Any) -> Callable[..., Any]:
+    return lambda self, dim, dtype: op(parts(self)[0].to(dtype), dim)
+
+
+for _name in ("softmax", "log_softmax"):
+    adds(f"aten::{_name}.int")(_of_real_part(getattr(torch, _name)))
+
+
+def _deviation(op: Any) -> Callable[..., Any]:
+    """The variance is the sum of those of both parts."""
+
+    def call(self: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
+        dim = list(range(self.dim())) if dim is None else dim  # the exporter takes no None for the mean
+        result = sum(torch.var(part, dim, correction=correction, keepdim=keepdim) for part in parts(self))
+        result = result.sqrt() if "std" in op else result
+        return (result, self.mean(dim, keepdim=keepdim)) if "mean" in op else result
+
+    return call
+
+
+for _name in ("var", "std", "var_mean", "std_mean"):
+    adds(f"aten::{_name}.correction")(_deviation(_name))
+
+
+def _at_least(rank: int) -> Callable[..., Any]:
+    def call(tensors: Sequence[Tensor]) -> Any:
+        return [_ranked(x, rank) for x in tensors]
+
+    return call
+
+
+def _ranked(x: Tensor, rank: int) -> Tensor:
+    if x.dim() == 0:
+        return x.reshape([1] * rank)
+    if x.dim() == 1 and rank > 1:
+        x = x.unsqueeze(0)
+    return x.unsqueeze(-1) if x.dim() == 2 and rank == 3 else x.clone()
+
+
+for _rank in (1, 2, 3):
+    adds(f"aten::atleast_{_rank}d.Sequence")(_at_least(_rank))
+    adds(f"aten::atleast_{_rank}d")(lambda self, rank=_rank: _ranked(self, rank))
+
+
+@adds("aten::as_strided")
+def as_strided(self: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: Any = None) -> Any:
+    return joined(*(aten.as_strided(part.clone(), size, stride, storage_offset) for part in parts(self)))
 
 
 @adds("aten::pad")

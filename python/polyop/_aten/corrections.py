@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from torch import Tensor
 from torch._decomp import decomposition_table
 
 from polyop._aten.indexing import as_large_as
-from polyop._aten.table import WRONG, decomposes
+from polyop._aten.table import REFUSED, WRONG, decomposes
 
 aten = torch.ops.aten
 
@@ -60,10 +61,14 @@ def _avg_pool(axes: int) -> Any:
         self: Tensor, kernel_size: Sequence[int], stride: Sequence[int] = (), padding: Sequence[int] = (0,),
         ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
     ) -> Any:  # fmt: skip
-        if divisor_override is None:
-            return NotImplemented
         kernel = _expanded(kernel_size, axes)
         steps = _expanded(stride, axes) if stride else kernel
+        if not self.dtype.is_floating_point and not any(padding) and not ceil_mode:
+            count = math.prod(kernel)
+            sums = torch.round(pool(self.to(torch.float32), kernel, steps) * count).to(self.dtype)
+            return torch.div(sums, divisor_override or count, rounding_mode="trunc")
+        if divisor_override is None:
+            return NotImplemented
         before = _expanded(padding, axes)
         pads: list[Any] = []
         elements = 1
@@ -78,19 +83,25 @@ def _avg_pool(axes: int) -> Any:
     return call
 
 
-decomposes("aten::avg_pool2d", without=WRONG, when="divisor_override")(_avg_pool(2))
-decomposes("aten::avg_pool3d", without=WRONG, when="divisor_override")(_avg_pool(3))
+decomposes("aten::avg_pool2d", without=WRONG, when="divisor_override, or integers")(_avg_pool(2))
+decomposes("aten::avg_pool3d", without=WRONG, when="divisor_override, or integers")(_avg_pool(3))
 
 
-@decomposes("aten::cross_entropy_loss", without=WRONG, when="label_smoothing, or probabilities as the target")
+@decomposes(
+    "aten::cross_entropy_loss", without=WRONG, when="label_smoothing, probabilities as the target, or one sample"
+)
 def cross_entropy_loss(
     self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = 1, ignore_index: int = -100,
     label_smoothing: float = 0.0,
 ) -> Any:  # fmt: skip
+    if self.dim() == 1:
+        return aten.cross_entropy_loss(
+            self.unsqueeze(0), target.unsqueeze(0), weight, reduction or 2, ignore_index, label_smoothing
+        )
     probabilities = target.dtype.is_floating_point
     if label_smoothing == 0 and not probabilities:
         return NotImplemented
-    axis = 0 if self.dim() == 1 else 1
+    axis = 1
     classes = self.shape[axis]
     log = torch.log_softmax(self, axis)
     shape = [1] * self.dim()
@@ -131,13 +142,31 @@ def linalg_vector_norm(
     return flat.reshape([1] * self.dim())
 
 
+@decomposes("aten::addmm", "aten::baddbmm", without=WRONG, when="matrices without elements")
+def addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    if not isinstance(mat1.shape[-1], int) or mat1.shape[-1] > 0:
+        return NotImplemented
+    scaled = torch.zeros_like(self) if beta == 0 else self * beta
+    return scaled.expand([*mat1.shape[:-1], mat2.shape[-1]]).clone()
+
+
 def _batch_norm(target: Any, training_at: int) -> Any:
-    """Uses PyTorch's own decomposition in training mode, which the exporter writes as in evaluation mode."""
+    """Uses PyTorch's own decomposition in training mode, which the exporter writes as in evaluation mode.
+
+    In evaluation mode the mean and the deviation have no elements.
+    """
     own = decomposition_table[target]
 
     def call(*args: Any, **given: Any) -> Any:
         training = args[training_at] if len(args) > training_at else given["training"]
-        return own(*args, **given) if training else NotImplemented
+        if training:
+            return own(*args, **given)
+        if target is not aten.native_batch_norm.default or len(args) != 8:
+            return NotImplemented
+        input, weight, bias, mean, variance, _, momentum, eps = args
+        none = torch.zeros([0], dtype=input.dtype, device=input.device)
+        evaluated = aten._native_batch_norm_legit_no_training(input, weight, bias, mean, variance, momentum, eps)
+        return evaluated[0], none, none
 
     return call
 
@@ -217,3 +246,34 @@ def div(self: Tensor, other: Any, *, rounding_mode: str | None) -> Any:
     self, other = self.to(dtype), other.to(dtype)
     quotient = aten.floor_divide(self, other)
     return torch.where((quotient < 0) & (quotient * other != self), quotient + 1, quotient)
+
+
+# ---- numbers along a dimension ---------------------------------------------------------------------
+
+
+def _of_number(of: Any) -> Any:
+    """PyTorch takes dimension 0 of a tensor without dimensions for that of one element."""
+
+    def call(self: Tensor, *args: Any, **given: Any) -> Any:
+        return of(self, *args, **given) if self.dim() == 0 else NotImplemented
+
+    return call
+
+
+def _index(self: Tensor) -> Tensor:
+    return torch.zeros([], dtype=torch.int64, device=self.device)
+
+
+def _truth(self: Tensor) -> Tensor:
+    return (self != 0).to(torch.uint8 if self.dtype == torch.uint8 else torch.bool)
+
+
+_NUMBERS: dict[str, Any] = {
+    "aminmax": lambda self, **given: (self.clone(), self.clone()),
+    "all.dim": lambda self, *args: _truth(self),
+    "any.dim": lambda self, *args: _truth(self),
+    "topk": lambda self, k, *args: (self.clone(), _index(self)) if k == 1 else NotImplemented,
+    "prod.dim_int": lambda self, *args, dtype=None: self.to(dtype or torch.prod(self).dtype),
+}
+for _name, _function in _NUMBERS.items():
+    decomposes(f"aten::{_name}", without=REFUSED, when="dim of a number")(_of_number(_function))

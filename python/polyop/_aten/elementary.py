@@ -179,6 +179,8 @@ def nextafter(self: Tensor, other: Tensor) -> Any:
 
 def _over_all(reduce: Callable[[Tensor], Tensor]) -> Callable[..., Any]:
     def call(self: Tensor, dim: Sequence[int] = (), keepdim: bool = False) -> Any:
+        if self.dim() == 0:
+            return self.clone()
         if len(dim):
             return NotImplemented
         result = reduce(self)
@@ -187,8 +189,8 @@ def _over_all(reduce: Callable[[Tensor], Tensor]) -> Callable[..., Any]:
     return call
 
 
-decomposes("aten::amax", when="without dim")(_over_all(torch.max))
-decomposes("aten::amin", when="without dim")(_over_all(torch.min))
+decomposes("aten::amax", when="without dim, or of a number")(_over_all(torch.max))
+decomposes("aten::amin", when="without dim, or of a number")(_over_all(torch.min))
 
 
 @decomposes("aten::_is_all_true")

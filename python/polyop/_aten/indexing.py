@@ -268,3 +268,10 @@ def embedding_bag(
     return _bags(
         weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding
     )  # fmt: skip
+
+
+@decomposes("aten::nonzero", without=REFUSED, when="float64, or a number")
+def nonzero(self: Tensor) -> Any:
+    if self.dim() == 0:
+        return torch.nonzero(self.reshape(1)).narrow(1, 0, 0)
+    return torch.nonzero(self != 0) if self.dtype == torch.float64 else NotImplemented

@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from polyop._aten.linear import in_node_type, solved
+from polyop._aten.linear import in_node_type, permutation, solved, unit_matrix
+from polyop._aten.real_forms import adjoint, complex_form, conjugate, hermitian_form, index_of_pair
 from polyop._aten.table import decomposes
 
 aten = torch.ops.aten
@@ -24,10 +25,6 @@ def _factors(a: Tensor, method: str, raises: bool = False) -> tuple[Tensor, Tens
 
 def _smaller(a: Tensor) -> Any:
     return torch.sym_min(a.shape[-2], a.shape[-1])
-
-
-def _unit(rows: Any, columns: Any, like: Tensor) -> Tensor:
-    return torch.eye(rows, columns, dtype=like.dtype, device=like.device)
 
 
 def _no_elements(like: Tensor, dtype: torch.dtype | None = None) -> Tensor:
@@ -57,16 +54,12 @@ def lu_with_info(self: Tensor, pivot: bool = True, check_errors: bool = True) ->
 
 @decomposes("aten::lu_unpack", nodes=("matrix_solve",))
 def lu_unpack(factors: Tensor, pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
-    if factors.dtype.is_complex:
-        return NotImplemented
     p = lower = upper = _no_elements(factors)
     if unpack_pivots:
-        rows = factors.shape[-2]
-        unit = _unit(rows, rows, factors).expand(*factors.shape[:-1], rows)
-        p = solved(unit, unit, method="lu", transpose=True, pivots=pivots)
+        p = permutation(pivots, factors)
     if unpack_data:
         count = _smaller(factors)
-        lower = factors.narrow(-1, 0, count).tril(-1) + _unit(factors.shape[-2], count, factors)
+        lower = factors.narrow(-1, 0, count).tril(-1) + unit_matrix(factors.shape[-2], count, factors)
         upper = factors.narrow(-2, 0, count).triu()
     return p, lower, upper
 
@@ -83,9 +76,8 @@ def linalg_lu(a: Tensor, *, pivot: bool = True) -> Any:
 def linalg_lu_solve(
     factors: Tensor, pivots: Tensor, b: Tensor, *, left: bool = True, adjoint: bool = False
 ) -> Any:  # fmt: skip
-    if factors.dtype.is_complex:
-        return NotImplemented
     right = b if left else b.mT
+    factors = conjugate(factors) if adjoint else factors
     result = solved(factors, right, method="lu", transpose=adjoint == left, pivots=pivots)
     return result if left else result.mT
 
@@ -131,15 +123,16 @@ def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool =
 @decomposes("aten::linalg_cholesky_ex", nodes=("matrix_factors",))
 def linalg_cholesky_ex(self: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
     if self.dtype.is_complex:
-        return NotImplemented
-    factors, _, _, info = _factors(self.mT if upper else self, "cholesky", check_errors)
-    return factors.mT if upper else factors, info
+        form = hermitian_form(adjoint(self) if upper else self, upper=False)
+        factors, _, _, info = _factors(form, "cholesky", check_errors)
+        factors, info = complex_form(factors, self), index_of_pair(info)
+    else:
+        factors, _, _, info = _factors(self.mT if upper else self, "cholesky", check_errors)
+    return adjoint(factors) if upper else factors, info
 
 
 @decomposes("aten::linalg_cholesky", nodes=("matrix_factors",))
 def linalg_cholesky(self: Tensor, *, upper: bool = False) -> Any:
-    if self.dtype.is_complex:
-        return NotImplemented
     return aten.linalg_cholesky_ex(self, upper=upper, check_errors=True)[0]
 
 
@@ -157,43 +150,40 @@ def geqrf(self: Tensor) -> Any:
 
 
 def _reflections(vectors: Tensor, scales: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Returns V, D and D V.mT V: the product of reflections is I - V (I + D S)^-1 D V.mT.
+    """Returns V, D and D V.mH V: the product of reflections is I - V (I + D S)^-1 D V.mH.
 
-    The columns of V are their vectors, D has their scales, and S is the strict upper triangle of V.mT V.
+    The columns of V are their vectors, D has their scales, and S is the strict upper triangle of V.mH V.
     """
     count = scales.shape[-1]
-    vectors = vectors.narrow(-1, 0, count).tril(-1) + _unit(vectors.shape[-2], count, vectors)
+    vectors = vectors.narrow(-1, 0, count).tril(-1) + unit_matrix(vectors.shape[-2], count, vectors)
     scales = scales.unsqueeze(-1)
-    return vectors, scales, scales * torch.matmul(vectors.mT, vectors)
+    return vectors, scales, scales * torch.matmul(adjoint(vectors), vectors)
 
 
 def _reflected(vectors: Tensor, scales: Tensor, other: Tensor, transpose: bool = False) -> Tensor:
-    """Returns Q @ other or Q.mT @ other for the product Q of reflections."""
+    """Returns Q @ other or Q.mH @ other for the product Q of reflections."""
     vectors, scales, triangle = _reflections(vectors, scales)
-    right = torch.matmul(vectors.mT, other)
+    right = torch.matmul(adjoint(vectors), other)
     if transpose:
-        return other - torch.matmul(vectors, scales * solved(triangle, right, "upper", transpose=True, unit=True))
+        x = solved(conjugate(triangle), right, "upper", transpose=True, unit=True)
+        return other - torch.matmul(vectors, conjugate(scales) * x)
     return other - torch.matmul(vectors, solved(triangle, scales * right, "upper", unit=True))
 
 
 @decomposes("aten::linalg_householder_product", "aten::orgqr", nodes=("matrix_solve",))
 def linalg_householder_product(vectors: Tensor, scales: Tensor) -> Any:
-    if vectors.dtype.is_complex:
-        return NotImplemented
     columns = vectors.shape[-1]
-    unit = _unit(vectors.shape[-2], columns, vectors)
+    unit = unit_matrix(vectors.shape[-2], columns, vectors)
     vectors, scales, triangle = _reflections(vectors, scales)
-    right = scales * vectors.narrow(-2, 0, columns).mT
+    right = scales * adjoint(vectors.narrow(-2, 0, columns))
     return unit - torch.matmul(vectors, solved(triangle, right, "upper", unit=True))
 
 
 @decomposes("aten::ormqr", nodes=("matrix_solve",))
 def ormqr(self: Tensor, scales: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Any:
-    if self.dtype.is_complex:
-        return NotImplemented
     if left:
         return _reflected(self, scales, other, transpose)
-    return _reflected(self, scales, other.mT, not transpose).mT
+    return adjoint(_reflected(self, scales, adjoint(other), not transpose))
 
 
 @decomposes("aten::linalg_qr", nodes=("matrix_factors", "qr"))
@@ -271,21 +261,19 @@ def _inverse_or_zero(values: Tensor, limit: Tensor) -> tuple[Tensor, Tensor]:
 def linalg_pinv(
     self: Tensor, *, atol: Tensor | None = None, rtol: Tensor | None = None, hermitian: bool = False
 ) -> Any:  # fmt: skip
-    if self.dtype.is_complex:
-        return NotImplemented
     if any(isinstance(size, int) and size == 0 for size in self.shape[-2:]):
         return torch.zeros_like(self.mT)
     default = torch.finfo(self.dtype).eps * torch.sym_max(self.shape[-2], self.shape[-1])
     if atol is None:
-        atol = torch.zeros([], dtype=self.dtype, device=self.device)
+        atol = torch.zeros([], dtype=self.dtype.to_real(), device=self.device)
     if rtol is None:
         rtol = torch.where(atol > 0, torch.zeros_like(atol), torch.ones_like(atol) * default)
     if hermitian:
         values, right = aten._linalg_eigh(self)
-        left = right.mT
+        left = adjoint(right)
     else:
         left, values, right = aten._linalg_svd(self)
-        left, right = left.mT, right.mT
+        left, right = adjoint(left), adjoint(right)
     largest = values.abs().amax(-1, keepdim=True)
     limit = torch.maximum(atol.unsqueeze(-1), rtol.unsqueeze(-1) * largest)
     inverse = _inverse_or_zero(values, limit)[0]
@@ -297,20 +285,18 @@ def lstsq(input: Tensor, B: Tensor, rcond: float | None = None, *, driver: str |
 
     The residuals are those of matrices of full rank.
     """
-    if input.dtype.is_complex:
-        return NotImplemented
     rows, columns = input.shape[-2], input.shape[-1]
     vector = B.dim() == 1 or (input.dim() - 1 == B.dim() and tuple(B.shape) == tuple(input.shape[:-1]))
     right = B.unsqueeze(-1) if vector else B
     u, s, vh = torch.linalg.svd(input, full_matrices=False)
     relative = torch.finfo(input.dtype).eps * max(rows, columns) if rcond is None else rcond
     inverse, kept = _inverse_or_zero(s, relative * s.narrow(-1, 0, 1))
-    x = torch.matmul(vh.mT, inverse.unsqueeze(-1) * torch.matmul(u.mT, right))
-    residuals = _no_elements(input)
+    x = torch.matmul(vh.mH, inverse.unsqueeze(-1) * torch.matmul(u.mH, right))
+    residuals = _no_elements(s)
     if rows > columns and driver in ("gels", "gelss", "gelsd"):
-        residuals = (right - torch.matmul(input, x)).square().sum(-2)
+        residuals = (right - torch.matmul(input, x)).abs().square().sum(-2)
     rank = _no_elements(input, torch.int64) if driver == "gels" else kept.to(torch.int64).sum(-1)
-    singular = s if driver in ("gelss", "gelsd") else _no_elements(input)
+    singular = s if driver in ("gelss", "gelsd") else _no_elements(s)
     results = (x.squeeze(-1) if vector else x, residuals, rank, singular)
     return torch.return_types.linalg_lstsq(results)  # type: ignore[attr-defined]
 

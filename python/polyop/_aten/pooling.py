@@ -171,12 +171,9 @@ def _fractional_max_pool(axes: int) -> Callable[..., Any]:
             # Of two axes the samples hold the horizontal one first, of three the temporal one.
             sample = samples[:, axes - 1 - i if axes == 2 else i].unsqueeze(1)
             at = torch.arange(count, device=self.device)
-            if count > 1:
-                alpha = (size - kernel) / (count - 1)
-                first = ((at + sample) * alpha).to(torch.int64) - (sample * alpha).to(torch.int64)
-                first = torch.where(at == count - 1, torch.full_like(first, size - kernel), first)
-            else:
-                first = torch.full_like((at + sample).to(torch.int64), size - kernel)
+            alpha = (size - kernel) / torch.sym_max(count - 1, 1)
+            first = ((at + sample) * alpha).to(torch.int64) - (sample * alpha).to(torch.int64)
+            first = torch.where(at == count - 1, torch.full_like(first, 1) * (size - kernel), first)
             pixels = first.unsqueeze(2) + torch.arange(kernel, device=self.device)  # (n c, windows, kernel)
             shape = [1] * (2 * axes)
             shape[2 * i], shape[2 * i + 1] = count, kernel
@@ -193,8 +190,32 @@ def _fractional_max_pool(axes: int) -> Callable[..., Any]:
     return call
 
 
-decomposes("aten::fractional_max_pool2d")(_fractional_max_pool(2))
-decomposes("aten::fractional_max_pool3d")(_fractional_max_pool(3))
+def _of_ratio(axes: int, with_indices: bool) -> Callable[..., Any]:
+    """Replaces a function that computes the number of windows from a size: PyTorch's operator takes constants only."""
+
+    def call(
+        input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
+        return_indices: bool = False, _random_samples: Tensor | None = None,
+    ) -> Any:  # fmt: skip
+        sizes = input.shape[-axes:]
+        if output_ratio is None or all(isinstance(size, int) for size in sizes):
+            return NotImplemented
+        ratios = output_ratio if isinstance(output_ratio, Sequence) else [output_ratio] * axes
+        kernel = kernel_size if isinstance(kernel_size, Sequence) else [kernel_size] * axes
+        counts = [torch.sym_int(size * ratio) for size, ratio in zip(sizes, ratios, strict=True)]
+        if _random_samples is None:
+            lead = [1] * (axes + 2 - input.dim()) + list(input.shape[:-axes])
+            _random_samples = torch.rand([*lead, axes], dtype=input.dtype, device=input.device)
+        found = _fractional_max_pool(axes)(input, kernel, counts, _random_samples)
+        return found if with_indices or return_indices else found[0]
+
+    return call
+
+
+for _axes in (2, 3):
+    decomposes(f"aten::fractional_max_pool{_axes}d")(_fractional_max_pool(_axes))
+    REPLACED[getattr(functional, f"fractional_max_pool{_axes}d")] = _of_ratio(_axes, False)
+    REPLACED[getattr(functional, f"fractional_max_pool{_axes}d_with_indices")] = _of_ratio(_axes, True)
 
 
 def _unpool(axes: int) -> Callable[..., Any]:

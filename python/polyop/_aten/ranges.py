@@ -92,11 +92,22 @@ def _kaiser(x: Tensor, beta: float = 12.0) -> Tensor:
     return torch.i0(beta * torch.sqrt((1 - (x * 2 - 1) ** 2).clamp(min=0))) / torch.i0(torch.full_like(x[:1], beta))
 
 
+_MAX_LISTED = 1 << 16
+"""The most combinations that a file has as constants."""
+
+
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Any:
-    if isinstance(input.shape[0], int) or r == 0:
+    size = input.shape[0]
+    if r == 0:
         return NotImplemented
     if r == 1:
         return input.unsqueeze(1).clone()
+    if isinstance(size, int):
+        choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+        chosen_ones = list(itertools.islice(choose(range(size), r), _MAX_LISTED + 1))
+        if len(chosen_ones) > _MAX_LISTED:
+            return NotImplemented
+        return input[torch.tensor(chosen_ones, dtype=torch.int64, device=input.device).reshape(-1, r)]
     at = torch.arange(input.shape[0], device=input.device)
     grids = torch.meshgrid([at] * r, indexing="ij")
     chosen = torch.ones_like(grids[0], dtype=torch.bool)

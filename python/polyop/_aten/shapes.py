@@ -196,23 +196,36 @@ def nonzero_static(self: Tensor, *, size: int, fill_value: int = -1) -> Any:
     position = torch.arange(flat.shape[0], device=self.device)
     found = torch.full([size + 1], -1, dtype=torch.int64, device=self.device).scatter(0, slot, position)[:size]
     exists = found >= 0
+    if self.dim() == 0 or any(isinstance(extent, int) and extent == 0 for extent in self.shape):
+        return torch.full([size, self.dim()], fill_value, dtype=torch.int64, device=self.device)
     columns: list[Tensor] = []
     for extent in reversed(self.shape):
         line = torch.div(found, extent, rounding_mode="floor")
         columns.insert(0, torch.where(exists, found - line * extent, torch.full_like(found, fill_value)))
         found = line
-    return torch.stack(columns, 1) if columns else found.reshape(size, 0)
+    return torch.stack(columns, 1)
 
 
 _COMPARED = frozenset((torch.bool, torch.uint8, torch.int32, torch.int64, torch.float32, torch.float64))
 
 
-@decomposes("aten::unique_consecutive", when="without dim", nodes=("find_indices",))
+@decomposes("aten::kron", without=WRONG, when="sizes that are not constant")
+def kron(input: Tensor, other: Tensor) -> Any:
+    rank = max(input.dim(), other.dim())
+    a, b = (x.reshape([1] * (rank - x.dim()) + list(x.shape)) for x in (input, other))
+    if all(isinstance(size, int) for size in (*a.shape, *b.shape)):
+        return NotImplemented
+    a, b = a.reshape([n for size in a.shape for n in (size, 1)]), b.reshape([n for size in b.shape for n in (1, size)])
+    sizes = [m * n for m, n in zip(a.shape[::2], b.shape[1::2], strict=True)]
+    return (a * b).reshape(sizes)
+
+
+@decomposes("aten::unique_consecutive", nodes=("find_indices",))
 def unique_consecutive(
     self: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:  # fmt: skip
-    if dim is not None:
-        return NotImplemented
+    if dim is not None and self.dim() > 0:
+        return _unique_slices(self, dim, return_inverse, return_counts)
     flat = self.reshape(-1)
     wide = torch.float32 if self.dtype.is_floating_point else torch.int32
     at = found_indices(flat if self.dtype in _COMPARED else flat.to(wide), "run_starts")
@@ -225,6 +238,21 @@ def unique_consecutive(
         end = torch.full([1], flat.shape[0], dtype=torch.int64, device=self.device)
         counts = torch.cat([at[1:], end]) - at
     return torch.gather(flat, 0, at), inverse, counts
+
+
+def _unique_slices(self: Tensor, dim: int, return_inverse: bool, return_counts: bool) -> Any:
+    """Numbers the runs of equal slices, and removes those of equal numbers."""
+    rows = self.movedim(dim, 0).flatten(1) if self.dim() > 1 else self.unsqueeze(1)
+    changes = (rows[1:] != rows[:-1]).any(1).to(torch.int64)
+    first = torch.zeros([1], dtype=torch.int64, device=self.device)
+    run = torch.cat([first, changes]).cumsum(0).narrow(0, 0, rows.shape[0])
+    at = found_indices(run, "run_starts")
+    none = torch.zeros([0], dtype=torch.int64, device=self.device)
+    counts = none
+    if return_counts:
+        end = torch.full([1], 1, dtype=torch.int64, device=self.device) * rows.shape[0]
+        counts = torch.cat([at[1:], end]) - at
+    return self.index_select(dim, at), run if return_inverse else none, counts
 
 
 @decomposes("aten::roll", when="shifts that are sizes, or an empty tensor")
@@ -279,6 +307,13 @@ for _alias, _operation in _ALIASES.items():
 def uniform(self: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Any = None, **named: Any) -> Any:
     low, high = named.get("from", low), named.get("to", high)
     return torch.rand_like(self) * (high - low) + low
+
+
+@decomposes("aten::native_dropout", without=REFUSED, when="p=1")
+def native_dropout(input: Tensor, p: float, train: bool | None) -> Any:
+    if p != 1 or not train:
+        return NotImplemented
+    return torch.zeros_like(input), torch.zeros_like(input, dtype=torch.bool)
 
 
 @decomposes("aten::rrelu_with_noise_functional")

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from polyop._aten.indexing import reduced
-from polyop._aten.table import SLOW, decomposes
+from polyop._aten.table import REFUSED, SLOW, decomposes
 
 aten = torch.ops.aten
 
@@ -285,3 +286,26 @@ def pdist(self: Tensor, p: float = 2) -> Any:
         pairs = _norm(self.unsqueeze(1) - self.unsqueeze(0), p)
         return torch.masked_select(pairs.reshape(-1), later)
     return _distances(self, self, p, True).squeeze(0)
+
+
+@decomposes("aten::var_mean.correction", without=REFUSED, when="float64 and sizes that are not constant")
+def var_mean(
+    self: Tensor, dim: Sequence[int] | None = None, *, correction: Any = None, keepdim: bool = False
+) -> Any:  # fmt: skip
+    axes = list(dim) if dim else list(range(self.dim()))
+    if self.dtype != torch.float64 or all(isinstance(self.shape[axis], int) for axis in axes):
+        return NotImplemented
+    mean = self.mean(axes, keepdim=True)
+    centred = self - mean
+    # PyTorch's decomposition divides by a number, which becomes a float32 constant.
+    count = torch.ones_like(self).sum(axes, keepdim=True) - (1 if correction is None else correction)
+    variance = (centred * centred).sum(axes, keepdim=True) / count.clamp(min=0)
+    return (variance, mean) if keepdim else (variance.squeeze(axes), mean.squeeze(axes))
+
+
+@decomposes("aten::std_mean.correction", without=REFUSED, when="float64 and sizes that are not constant")
+def std_mean(
+    self: Tensor, dim: Sequence[int] | None = None, *, correction: Any = None, keepdim: bool = False
+) -> Any:  # fmt: skip
+    result = var_mean(self, dim, correction=correction, keepdim=keepdim)
+    return result if result is NotImplemented else (result[0].sqrt(), result[1])

@@ -88,31 +88,3 @@ def native_layer_norm(
     result = centred * scale
     result = result if weight is None else result * weight
     return result if bias is None else result + bias, mean, scale
-
-
-@decomposes("aten::var_mean.correction", without=REFUSED, when="float64 and sizes that are not constant")
-def var_mean(
-    self: Tensor, dim: Sequence[int] | None = None, *, correction: Any = None, keepdim: bool = False
-) -> Any:  # fmt: skip
-    axes = list(dim) if dim else list(range(self.dim()))
-    if self.dtype != torch.float64 or all(isinstance(self.shape[axis], int) for axis in axes):
-        return NotImplemented
-    mean = self.mean(axes, keepdim=True)
-    centred = self - mean
-    # PyTorch's decomposition divides by a number, which becomes a float32 constant.
-    count = torch.ones_like(self).sum(axes, keepdim=True) - (1 if correction is None else correction)
-    variance = (centred * centred).sum(axes, keepdim=True) / count.clamp(min=0)
-    return (variance, mean) if keepdim else (variance.squeeze(axes), mean.squeeze(axes))
-
-
-@decomposes("aten::std_mean.correction", without=REFUSED, when="float64 and sizes that are not constant")
-def std_mean(
-    self: Tensor, dim: Sequence[int] | None = None, *, correction: Any = None, keepdim: bool = False
-) -> Any:  # fmt: skip
-    result = var_mean(self, dim, correction=correction, keepdim=keepdim)
-    return result if result is NotImplemented else (result[0].sqrt(), result[1])
-
-
-@decomposes("aten::nonzero", without=REFUSED, when="float64")
-def nonzero(self: Tensor) -> Any:
-    return torch.nonzero(self != 0) if self.dtype == torch.float64 else NotImplemented

@@ -28,6 +28,7 @@ from polyop._aten.guards import Lines, guards_of, guards_of_failure, noting
 from polyop._aten.integers import SymbolicIntegers
 from polyop._aten.patches import replaced
 from polyop._aten.quantized import fixed_switches
+from polyop._torch.empty_tensors import replace_empty
 from polyop._torch.export_record import Record, current_record
 from polyop._torch.graph_passes import (
     compute_in_double,
@@ -71,8 +72,10 @@ def _decompose(
         if op is None or any(meta.is_custom for meta in registry.get_decomps(op)):
             continue
         table[op] = _counted(target, translation.function, table.get(op))
+    replace_empty(program.graph_module.graph, decomposed=False)
     with replaced({"torch._higher_order_ops.flex_attention:trace_flex_attention": _attend}):
         program = program.run_decompositions(table)
+    replace_empty(program.graph_module.graph, decomposed=True)
     separate_paddings(program.graph_module.graph)
     make_results_tensors(program)
     for module in graph_modules(program):
