@@ -2,7 +2,7 @@
 """Tensors of one number that a program computes from sizes, such as `torch.ceil(n_as_tensor / 2).long()`.
 
 While PyTorch captures a program, it does not know values of tensors: a padding by this number, or a slice up to it,
-would have a size of its own, of which nothing is known. Here the number is also an expression of the sizes, as long as
+would have a new size, of which nothing is known. Here the number is also an expression of the sizes, as long as
 it is rational. A tensor of float32 has the same number after rounding to an integer if the numerator is below 2**24;
 products with numbers such as 0.1 do not, and have no expression.
 """
