@@ -330,8 +330,8 @@ void AddNewCommand(CLI::App& app, Action& action) {
   command->add_option("--node", options->node,
                       "the ONNX node, DOMAIN::TYPE (default: PROJECT::LowerCaseWords, or custom::LowerCaseWords)");
   command->add_option("--into", options->into,
-                      "the parent folder: a folder called ops (default: ops), or a folder of it; for a project, any (default: "
-                      "here)");
+                      "the parent folder: a folder called ops (default: ops), or a folder of it; for a project, any "
+                      "(default: here)");
   command->footer(
       "Writes the definition, the kernels for CPUs and GPUs, the naive reference and the test. A project also has a\n"
       "pyproject.toml and a CMakeLists.txt: `pip install .` builds it with the SDK of polyop's wheel.\n"

@@ -162,7 +162,7 @@ def _infer(context: Any, domain: str, op_type: str, names: Sequence[str]) -> Non
         return  # unknown types or ranks
     attributes = {name: _plain(value) for name, value in found.values.items() if value is not None}
     request = {"operator": operator["name"], "cuda": False, "attributes": attributes, "inputs": inputs}
-    reply = {"error": f"{operator['package']}::{operator['name']}: {found.error}"}
+    reply: dict[str, Any] = {"error": f"{operator['package']}::{operator['name']}: {found.error}"}
     if not found.error:
         reply = json.loads(_library(operator["package"]).polyop_shapes(json.dumps(request).encode()))
     if "error" in reply:

@@ -193,10 +193,11 @@ def _number(value: Tensor) -> Any:
 
 
 def _tensor(data: Any, **given: Any) -> Any:
-    """Makes a tensor of a size, or of a number computed from sizes, which PyTorch's functions take for a constant."""
+    """Creates a tensor of a size, or of a number computed from sizes, which PyTorch's functions take for a constant."""
     if not isinstance(data, (torch.SymInt, torch.SymFloat)):
         return NotImplemented
-    result = torch.full([], data, **given)
+    number: Any = data
+    result = torch.full((), number, **given)
     return numbers.noted(result, (data, 1)) if result.dtype == torch.int64 else result
 
 

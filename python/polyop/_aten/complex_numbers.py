@@ -179,7 +179,7 @@ def _deviation(op: Any) -> Callable[..., Any]:
 
     def call(self: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
         dim = list(range(self.dim())) if dim is None else dim  # the exporter takes no None for the mean
-        result = sum(torch.var(part, dim, correction=correction, keepdim=keepdim) for part in parts(self))
+        result: Any = sum(torch.var(part, dim, correction=correction, keepdim=keepdim) for part in parts(self))
         result = result.sqrt() if "std" in op else result
         return (result, self.mean(dim, keepdim=keepdim)) if "mean" in op else result
 

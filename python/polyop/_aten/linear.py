@@ -225,7 +225,10 @@ def multi_dot(tensors: Sequence[Tensor], **given: Any) -> Any:
         return NotImplemented
     first, last = tensors[0], tensors[-1]
     rows, columns = 1 if first.dim() == 1 else first.shape[0], 1 if last.dim() == 1 else last.shape[-1]
-    if example(rows) <= example(columns):
+    example_rows, example_columns = example(rows), example(columns)
+    if example_rows is None or example_columns is None:
+        return NotImplemented
+    if example_rows <= example_columns:
         return functools.reduce(torch.matmul, tensors)
     return functools.reduce(lambda right, left: torch.matmul(left, right), reversed(tensors))
 

@@ -70,7 +70,7 @@ def resolve(domain: str, op_type: str, attributes: Mapping[str, Any]) -> Resolve
     nor texts are as unknown as None, for an attribute whose value comes from the call of a function."""
     given = {name: _plain(value) for name, value in attributes.items()}
     found = _resolve(json.dumps({"domain": domain, "type": op_type, "attributes": given}))
-    if found is None or None not in found.values.values():
+    if found is None or found.operator is None or None not in found.values.values():
         return found
     for attribute in found.operator["attributes"]:  # JSON has no infinities
         names = [name for name in spellings(attribute, found.node) if name in attributes]
