@@ -29,8 +29,10 @@ int32_t BufferView::type() const {
 int32_t BufferView::rank() const { return static_cast<int32_t>(buffer_.rank) - (has_halves() ? 1 : 0); }
 
 int64_t BufferView::bytes() const {
+  const int32_t known = type();
+  if (known < 0) return 0;
   const int64_t items = std::accumulate(shape(), shape() + rank(), int64_t{1}, std::multiplies<>());
-  return items * static_cast<int64_t>(SizeOf(static_cast<DType>(type())));
+  return items * static_cast<int64_t>(SizeOf(static_cast<DType>(known)));
 }
 
 void* Results::Data(int32_t output, int32_t type, int32_t rank, const int64_t* shape) const {

@@ -19,7 +19,7 @@ class BufferView {
   int32_t type() const;
   int32_t rank() const;
   const int64_t* shape() const { return buffer_.dims; }
-  /// Requires that polyop has the element type.
+  /// Returns 0 if polyop lacks the element type.
   int64_t bytes() const;
 
  private:

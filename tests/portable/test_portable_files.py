@@ -206,4 +206,4 @@ def test_program_reports_errors(polyop_program: Program, tmp_path: Path) -> None
     assert (code, "no_such.onnx" in err) == (3, True), err
     code, out, _ = polyop_program("ops", "nms_rotated")
     assert "No function in portable files" in out
-    assert "nms_rotated" in polyop_program("ops")[1].splitlines()[-1]
+    assert "nms_rotated" in polyop_program("ops", "--long")[1].splitlines()[-1]

@@ -173,7 +173,7 @@ def test_new_writes_a_folder(program: str, tmp_path: Path) -> None:
         (["roi_align"], "the operator 'roi_align' exists already"),
         (["fine", "--node", "mmcv::MMCVRoiAlign"], "mmcv::MMCVRoiAlign is a node of roi_align"),
         (["fine", "--node", "nodomain"], "expected DOMAIN::TYPE"),
-        (["fine", "--into", "elsewhere"], "--into: expected a folder called ops, got 'elsewhere'"),
+        (["fine", "--into", "elsewhere"], "--into: expected a folder called ops, or a folder of it, got 'elsewhere'"),
     ],
 )
 def test_new_refuses(program: str, tmp_path: Path, arguments: list[str], said: str) -> None:
