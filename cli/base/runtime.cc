@@ -244,14 +244,15 @@ std::vector<Array> Session::Run(const std::vector<Array>& inputs) {
       input_names.push_back(inputs_[i].name.c_str());
     }
     for (const TensorInfo& output : outputs_) output_names.push_back(output.name.c_str());
-    const std::vector<Ort::Value> results =
-        impl_->session.Run(Ort::RunOptions{nullptr}, input_names.data(), values.data(), values.size(),
-                           output_names.data(), output_names.size());
+    std::vector<Ort::Value> results = impl_->session.Run(Ort::RunOptions{nullptr}, input_names.data(), values.data(),
+                                                         values.size(), output_names.data(), output_names.size());
     std::vector<Array> outputs;
     for (size_t i = 0; i < results.size(); ++i) {
       const auto info = results[i].GetTensorTypeAndShapeInfo();
       Array array = MakeArray(outputs_[i].dtype, info.GetShape());
-      if (!array.bytes.empty()) std::memcpy(array.bytes.data(), results[i].GetTensorRawData(), array.bytes.size());
+      // Not GetTensorRawData, which calls a function that old versions of ONNX Runtime lack.
+      if (!array.bytes.empty())
+        std::memcpy(array.bytes.data(), results[i].GetTensorMutableRawData(), array.bytes.size());
       outputs.push_back(std::move(array));
     }
     return outputs;
