@@ -91,7 +91,9 @@ def test_library_contains_only_the_authors_operators(project: Path, net: Path) -
 
 def test_program_finds_the_library(prefix: Path, net: Path, found: dict[str, str]) -> None:
     program = prefix / "bin" / "polyop"
-    assert "my_ops::times my_ops::Times f32, f16, bf16" in " ".join(succeed(program, "ops", env=found).split())
+    assert "my_ops::times my_ops::Times f32, f16, bf16" in " ".join(
+        succeed(program, "ops", "--long", env=found).split()
+    )
     assert "my_ops::times: Multiplies by a number." in succeed(program, "ops", "times", env=found)
     assert "my_ops (ONNX Runtime CPU)" in succeed(program, "inspect", net, env=found)
     assert "equal: all of 1 tensor(s)" in succeed(program, "verify", net, "--shape", "x=2x3", env=found)
@@ -153,11 +155,11 @@ def test_rejects_a_library_for_another_version(program: str, tmp_path: Path, sou
     done = run(program, "ops", "my_add", env=environment)
     assert done.returncode == 0
     assert said in done.stderr
-    assert "has version 1: build them again with this polyop, by `pip install .`" in done.stderr
+    assert "has version 2: build them again with this polyop, by `pip install .`" in done.stderr
     load = "from polyop.packages import load, packages; assert packages() == []; load('strange')"
     done = run(sys.executable, "-W", "ignore", "-c", load, env=environment)
     assert f"ImportError: {said} polyop 0." in done.stderr
-    assert "has version 1: build them again with this polyop, by `pip install .`" in done.stderr
+    assert "has version 2: build them again with this polyop, by `pip install .`" in done.stderr
 
 
 def test_ignores_files_that_are_no_library(program: str, tmp_path: Path) -> None:
@@ -204,7 +206,7 @@ def test_a_domain_belongs_to_one_library(prefix: Path, sdk: Path, project: Path,
             "expected a name in lower_case_words other than polyop, got 'polyop'",
         ),
         ("polyop_add_library(my_ops OPERATORS nowhere)", "expected a directory called ops, got"),
-        ("polyop_add_library(my_ops OPERATORS ops)", "expected operators (folders with .cc files) in"),
+        ("polyop_add_library(my_ops OPERATORS ops)", "expected operators (a folder NAME with NAME.h) in"),
     ],
 )
 def test_a_wrong_call_is_explained(sdk: Path, tmp_path: Path, lists: str, said: str) -> None:
