@@ -98,11 +98,12 @@ struct MatricesInVectors : MatricesToDecompose<T> {
     for (int64_t k = 0; k < rank; ++k) linalg::ColumnOfQ(sums, rank, length, parts.taus, k, basis + k * length);
     std::fill_n(coefficients, pairs * rank, 0.0);
     products.Subtract(pairs, rank, length, {parts.given, length, 1}, {basis, 1, length}, coefficients, rank);
+    for (int64_t i = 0; i < pairs * rank; ++i) coefficients[i] = -coefficients[i];
     if (!RestIsNoise(products, parts, basis, coefficients, rank)) return false;
 
     double *const vectors = factors, *const turns = coefficients;  // the coefficients' columns become orthogonal
     for (int64_t k = 0; k < rank; ++k) {
-      for (int64_t i = 0; i < pairs; ++i) vectors[k * pairs + i] = -coefficients[i * rank + k];
+      for (int64_t i = 0; i < pairs; ++i) vectors[k * pairs + i] = coefficients[i * rank + k];
     }
     std::fill_n(turns, rank * rank, 0.0);
     for (int64_t k = 0; k < rank; ++k) turns[k * (rank + 1)] = 1;
@@ -113,8 +114,8 @@ struct MatricesInVectors : MatricesToDecompose<T> {
     return true;
   }
 
-  // Returns whether the matrix differs from the product of the coefficients, whose sign is changed, and the basis by
-  // not more than rounding errors, in each row and each column. Overwrites parts.rotated.
+  // Returns whether the matrix differs from the product of the coefficients and the basis by not more than rounding
+  // errors, in each row and each column. Overwrites parts.rotated.
   bool RestIsNoise(const blocked::Products& products, const Parts& parts, const double* basis,
                    const double* coefficients, int64_t rank) const {
     constexpr double kEpsilon = std::numeric_limits<T>::epsilon() * (std::is_same_v<T, float> ? 2 : 16);
@@ -125,9 +126,7 @@ struct MatricesInVectors : MatricesToDecompose<T> {
     for (int64_t first = 0; first < pairs; first += kChunk) {
       const int64_t count = std::min(kChunk, pairs - first);
       std::copy_n(parts.given + first * length, count * length, rest);
-      double* const negative = rest + kChunk * length;
-      for (int64_t i = 0; i < count * rank; ++i) negative[i] = -coefficients[first * rank + i];
-      products.Subtract(count, length, rank, {negative, rank, 1}, {basis, length, 1}, rest, length);
+      products.Subtract(count, length, rank, {coefficients + first * rank, rank, 1}, {basis, length, 1}, rest, length);
       for (int64_t i = 0; i < count; ++i) {
         const double *const row = parts.given + (first + i) * length, *const left = rest + i * length;
         if (VectorOps::Dot(left, left, length) > kEpsilon * kEpsilon * VectorOps::Dot(row, row, length)) return false;
