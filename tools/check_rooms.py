@@ -69,6 +69,11 @@ def room(path: str) -> str:
     return path.split("/", 1)[0]
 
 
+def is_shared(path: str) -> bool:
+    """Returns whether operators of a room share the file: ops/ROOM/FILE."""
+    return room(path) == "ops" and path.count("/") == 2
+
+
 def folder(path: str) -> str:
     return path.rpartition("/")[0]
 
@@ -91,7 +96,7 @@ def is_allowed(file: str, included: str) -> bool:
     if room(file) == room(included) and room(file) in ("cli", "core", "testing"):
         return True
     if room(file) == "ops" and room(included) == "ops":
-        return included.count("/") == 2
+        return is_shared(included)
     allowed = MAY_INCLUDE[room(file)]
     if file.endswith(TESTS):
         allowed = allowed | TESTS_MAY_ALSO_INCLUDE

@@ -18,7 +18,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-from check_rooms import INCLUDE, ROOT, room
+from check_rooms import INCLUDE, ROOT, is_shared, room
 
 SOURCES = (".cc", ".h", ".cu")
 
@@ -97,11 +97,6 @@ def closure(changed: set[str], files: list[str]) -> set[str]:
             if file.endswith(".cc") and (room(file) == "kernels" or is_shared(file)):
                 todo.append(file.removesuffix(".cc") + ".h")
     return found
-
-
-def is_shared(file: str) -> bool:
-    """Returns whether operators of a room share the file: ops/ROOM/FILE."""
-    return room(file) == "ops" and file.count("/") == 2
 
 
 def part(file: str) -> str:
