@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // polyop ops: prints the catalogue of operators.
 #include <algorithm>
-#include <cctype>
 #include <iostream>
+#include <iterator>
 #include <sstream>
 
 #include "cli/base/catalogue.h"
@@ -35,20 +35,15 @@ const OperatorInfo& Find(const std::string& name) {
 
 // Returns the operators that have all words of `search` in their names or descriptions, in upper or lower case.
 OperatorList Chosen(const std::string& search) {
-  const auto lower = [](std::string text) {
-    std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-    return text;
-  };
+  std::istringstream stream(Lower(search));
+  const std::vector<std::string> words{std::istream_iterator<std::string>(stream), {}};
   OperatorList chosen;
   for (const OperatorInfo& op : Operators()) {
     std::string text = Join({op.FullName(), op.room, op.summary, op.semantics, op.source}, " ");
     for (const NodeInfo& node : op.nodes) text += " " + node.label;
-    text = lower(text);
-    std::istringstream words(lower(search));
-    std::string word;
-    bool has_all = true;
-    while (words >> word) has_all &= text.find(word) != std::string::npos;
-    if (has_all) chosen.push_back(&op);
+    text = Lower(text);
+    const auto has = [&](const std::string& word) { return text.find(word) != std::string::npos; };
+    if (std::all_of(words.begin(), words.end(), has)) chosen.push_back(&op);
   }
   if (chosen.empty()) throw Failure(kUsage, "no operator has '" + search + "'", "`polyop ops` lists all");
   return chosen;

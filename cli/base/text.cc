@@ -125,12 +125,6 @@ class EscapingBuffer : public std::streambuf {
   std::string pending_;
 };
 
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  return lower;
-}
-
 // Returns the edit distance. Two exchanged neighbours, as in --htlm, are one edit.
 size_t Distance(const std::string& a, const std::string& b) {
   std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);  // of i - 2, i - 1 and i
@@ -214,6 +208,12 @@ std::string Nearest(std::string_view word, const std::vector<std::string>& candi
     }
   }
   return best;
+}
+
+std::string Lower(std::string_view text) {
+  std::string lower(text);
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  return lower;
 }
 
 std::string Join(const std::vector<std::string>& parts, std::string_view separator) {

@@ -33,6 +33,8 @@ std::string Red(const std::string& text);
 /// Returns the candidate with the smallest edit distance, ignoring case, or "" if none is near.
 std::string Nearest(std::string_view word, const std::vector<std::string>& candidates);
 
+/// Returns the text with letters of ASCII in lower case.
+std::string Lower(std::string_view text);
 std::string Join(const std::vector<std::string>& parts, std::string_view separator);
 /// Returns the first columns of a line, with "…" in place of the rest; 0 columns means all.
 std::string Shortened(const std::string& line, int columns);
