@@ -23,40 +23,28 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 MAX_COLUMNS = 120
 
-# Patterns of retired words, and the words to use instead. Identifiers are read as snake_case (`BoxOfSpace` as `box_of_space`).
-# Case is ignored. A space also matches a line break with the comment mark after it, `~` also a hyphen or an
-# underscore. A pattern matches whole words.
+# Patterns of words that confuse readers of this field, and the words to use instead. Plain words are welcome.
+# Identifiers are read as snake_case (`BoxOfSpace` as `box_of_space`). Case is ignored. A space also matches a line break
+# with the comment mark after it, `~` also a hyphen or an underscore. A pattern matches whole words.
 RETIRED = {
     "pictures?": "image",
     "turned": "rotated",
     "box(?:es)?~of~space|boxes~in~space": "3-D box, Box3d",
     "k_(?:most|least)": "kMax, kMin",
-    "made": "created, produced, built, synthetic, result",
     "wanted|wants": "expected, required, requested",
-    "came": "got",
-    "asked": "called, requested, queried",
     "choose_meaning|meaning\\.(?:h|cc)": "ResolveNode, node_resolution.h",
-    "besides?": "next to, together with, compared with, in addition to",
-    "by (?:itself|themselves)": "automatically",
     "of one's own|of (?:its|their|our) own(?=\\s*(?:[^a-z\\s]|(?:and|are|as|at|for|in|is|on|or|that|to|with)[ ,]))": "own, separate",
-    "depart(?:s|ed|ing)?": "differs",
     "(?:hang|hangs|hanging|hung)~on": "depends on",
     "by luck|on luck": "non-deterministic",
     "in~turns": "interleaved",
-    "hoped": "target, expected",
-    "stand[-_]ins?": "override, replacement",
-    "in (?:the|its|their) places? of|stands? in (?:the|its|their) place|(?:in|into) (?:its|their) place": "instead of, replaces",
+    "stand[-_]ins?|stands? in (?:the|its|their) place": "override, replacement, replaces",
     "whole_?files?": "atomic write, AtomicFile",
-    "believed?": "verified",
-    "looked at": "used, read (not looked at: ignored)",
     "so many": "a count (at most so many: max)",
     "whole numbers?": "integer",
-    "at hand": "available",
     "hostile": "untrusted",
-    "places?": "index, position, location, slot",
 }
 # Uses of these words that are fine.
-ALLOWED = "turned (?:into|off|on|out|down|to)|in~place|(?:one|decimal|take|takes) places?"
+ALLOWED = "turned (?:into|off|on|out|down|to)"
 
 # Licences, measured data, pinned packages, and this list of words are not the project's prose.
 SKIPPED = re.compile(
