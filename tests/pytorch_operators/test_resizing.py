@@ -75,7 +75,7 @@ def test_windows_of_sizes_that_depend_on_the_input() -> None:
         return [
             F.interpolate(x, scale_factor=0.5, mode="area"), F.interpolate(x, scale_factor=2.6, mode="area"),
             F.adaptive_avg_pool1d(x, half), F.adaptive_max_pool1d(x, half), F.adaptive_max_pool2d(x, (2, third)),
-            F.adaptive_max_pool3d(x[None], (2, 2, third)),
+            F.adaptive_max_pool3d(x[None], (2, 2, third)), F.adaptive_max_pool2d(x, (2, None)),
         ]  # fmt: skip
 
     others = [(_random(2, 3, size),) for size in (17, 9)]

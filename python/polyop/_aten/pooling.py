@@ -123,9 +123,10 @@ def _of_sizes(axes: int, call: Callable[..., Any], indices: bool | None = None) 
 
     def replacement(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
         each = [output_size] * axes if isinstance(output_size, (int, torch.SymInt)) else list(output_size)
+        each = [input.shape[i - axes] if size is None else size for i, size in enumerate(each)]
         if not any(isinstance(size, torch.SymInt) for size in each):
             return NotImplemented
-        result = call(input, [input.shape[i - axes] if size is None else size for i, size in enumerate(each)])
+        result = call(input, each)
         return result if isinstance(result, Tensor) or indices or return_indices else result[0]
 
     return replacement
