@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -10,8 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import onnx
+import onnxruntime as ort
 import pytest
 
+import polyop
 from tests.support.documented import run_blocks
 from tests.support.processes import ROOT, environment
 
@@ -104,3 +107,40 @@ def test_export_page_quotes_the_actual_error(tmp_path: Path) -> None:
 def test_guides_run(tmp_path: Path) -> None:
     assert run_blocks(ROOT / "docs" / "export.md", tmp_path, environment(PYTHON)) == {"python", "text"}
     assert run_blocks(ROOT / "docs" / "onnxruntime.md", tmp_path, environment(PYTHON)) == {"python", "sh", "text"}
+
+
+def test_options_of_coming_from_exist(program: str) -> None:
+    """Each option in a right-hand column is one of the command that its cell names, or else of the section's commands."""
+    checked = set()
+    for section in (ROOT / "docs" / "coming-from.md").read_text().split("\n## ")[1:]:
+        cells = [line.strip("|").split(" | ")[1] for line in section.splitlines() if line.startswith("| ")]
+        named = {command for cell in cells for command in re.findall(r"polyop (\w+)", cell)}
+        said = {
+            c: subprocess.run([program, "help", c], capture_output=True, text=True, check=True).stdout for c in named
+        }
+        for cell in cells:
+            commands = re.findall(r"polyop (\w+)", cell) or list(named)
+            for option in re.findall(r"(?<![\w-])--?[a-z][a-z-]*", cell):
+                assert any(option in said[command] for command in commands), f"{commands}: {option}"
+                checked.add(option)
+    assert len(checked) > 20
+
+
+def test_program_of_other_languages_in_cpp(tmp_path: Path) -> None:
+    (runtime,) = (Path(ort.__file__).parent / "capi").glob("libonnxruntime.so*")
+    for name in ("libonnxruntime.so", "libonnxruntime.so.1"):
+        (tmp_path / name).symlink_to(runtime)
+    headers = Path(os.environ.get("ONNXRUNTIME_ROOT", ROOT / ".deps" / "onnxruntime")) / "include"
+    onnx.save(onnx.parser.parse_model(MODEL), tmp_path / "head.onnx")
+    (text,) = re.findall(
+        r"^```cpp\n(.*?)^```$", (ROOT / "docs" / "other-languages.md").read_text(), re.DOTALL | re.MULTILINE
+    )
+    (tmp_path / "program.cc").write_text(text)
+    flags = ["-std=c++20", "-Wall", "-Wextra", "-Werror", "-isystem", headers, f"-L{tmp_path}", "-lonnxruntime"]
+    command = ["g++", tmp_path / "program.cc", "-o", tmp_path / "program", *flags, f"-Wl,-rpath,{tmp_path}"]
+    subprocess.run(command, check=True)
+    done = subprocess.run(
+        [tmp_path / "program", polyop.get_onnxruntime_op_path(), tmp_path / "head.onnx"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, "2 input(s)\n"), done.stderr
