@@ -110,7 +110,7 @@ def test_guides_run(tmp_path: Path) -> None:
 
 
 def test_options_of_coming_from_exist(program: str) -> None:
-    """Each option in a right-hand column is one of the command that its cell names, or else of the section's commands."""
+    """Each option in a right-hand column is one of its cell's command, or else of the section's commands."""
     checked = set()
     for section in (ROOT / "docs" / "coming-from.md").read_text().split("\n## ")[1:]:
         cells = [line.strip("|").split(" | ")[1] for line in section.splitlines() if line.startswith("| ")]
