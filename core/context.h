@@ -12,6 +12,8 @@
 #include <span>
 #include <type_traits>
 
+#include "platform/mutex.h"
+
 namespace polyop {
 
 /// A runtime's parallel loop and allocator, as function pointers because adapters wrap C APIs.
@@ -31,7 +33,7 @@ class Scratch {
   static_assert(std::is_trivially_destructible_v<T>);
   Scratch(const ContextBackend* backend, int64_t count) : backend_(backend), count_(count) {
     size_t bytes = 0;
-    if (count < 0 || __builtin_mul_overflow(static_cast<size_t>(count), sizeof(T), &bytes)) return;
+    if (count < 0 || __builtin_mul_overflow(count, sizeof(T), &bytes)) return;
     // A vector load of the last element may read bytes after it, so one vector is appended.
     data_ = static_cast<T*>(backend->allocate(backend->self, bytes + 64));
   }
@@ -143,7 +145,7 @@ class Context {
    private:
     const ContextBackend* backend_;
     int64_t count_;
-    std::mutex mutex_;
+    Mutex mutex_;
     std::array<std::optional<Scratch<T>>, kMaxTasks> all_;
     std::array<T*, kMaxTasks> free_{};
     int num_all_ = 0, num_free_ = 0;
