@@ -14,7 +14,7 @@ import pytest
 from onnx import TensorProto
 
 import polyop
-from polyop.attaching import Attached, AttachError, ImageSteps, attach
+from polyop.attaching import HEADS, Attached, AttachError, ImageSteps, attach
 from tests.support.detectors import F32, Found, cells, corners, detect, iou, random_boxes, write
 from tests.support.single_node import session
 
@@ -189,6 +189,63 @@ def test_efficientnms(rng: np.random.Generator, tmp_path: Path) -> None:
     report = attach(write(tmp_path / "m.onnx", SIZE, outputs), tmp_path / "app.onnx", score_threshold=0.01)
     assert (report.head, report.classes) == ("efficientnms", None)
     check(run(tmp_path / "app.onnx"), Found(boxes[:7], scores[:7], labels[:7], np.arange(7)))
+
+
+FINAL = {"mmdet": ("dets", "labels"), "mmrotate": ("dets", "labels"), "torchvision": ("boxes", "labels", "scores")}
+
+
+def of_toolbox(head: str, boxes: np.ndarray, scores: np.ndarray, labels: np.ndarray) -> dict[str, np.ndarray]:
+    """Returns the outputs of a head of FINAL."""
+    if head == "torchvision":
+        return {"boxes": boxes, "labels": labels, "scores": scores}
+    return {"dets": np.concatenate([boxes, scores[:, None]], 1)[None], "labels": labels[None]}
+
+
+@pytest.mark.parametrize("count", [30, 0])
+@pytest.mark.parametrize("head", FINAL)
+def test_detections_of_toolboxes(rng: np.random.Generator, tmp_path: Path, head: str, count: int) -> None:
+    """MMDeploy's and torchvision's outputs, of a model that suppresses; MMDeploy's unused rows have the class -1."""
+    scores, labels = np.sort(rng.random(count).astype(F32))[::-1], rng.integers(0, CLASSES, count)
+    boxes = random_boxes(rng, count, SIZE).astype(F32)
+    boxes = np.concatenate([boxes, rng.random((count, 1)).astype(F32)], 1) if head == "mmrotate" else corners(boxes)
+    labels[3:4] = -1
+    write(tmp_path / "m.onnx", SIZE, of_toolbox(head, boxes, scores, labels))
+    report = attach(tmp_path / "m.onnx", tmp_path / "app.onnx", score_threshold=0.4)
+    assert (report.head, report.task) == (head, "obb" if head == "mmrotate" else "detect")
+    got, keep = run(tmp_path / "app.onnx"), np.flatnonzero((scores >= 0.4) & (labels >= 0))
+    if count:
+        check(got, Found(boxes[keep], scores[keep], labels[keep], keep))
+    else:
+        assert got["num_detections"].tolist() == [[0]]
+        assert got["detection_boxes"].shape == (1, 0, 5 if head == "mmrotate" else 4)
+
+
+def test_a_photo_of_mmdetection(rng: np.random.Generator, tmp_path: Path) -> None:
+    """The photo is in the upper left corner, and the border is 0 after the normalization, as mmdet pads."""
+    boxes, scores, labels = corners(random_boxes(rng, 9, SIZE)).astype(F32), np.ones(9, F32), np.arange(9) % CLASSES
+    write(tmp_path / "m.onnx", SIZE, of_toolbox("mmdet", boxes, scores, labels))
+    attach(tmp_path / "m.onnx", tmp_path / "app.onnx", image=ImageSteps())
+    photo = {"photo": rng.integers(0, 256, (1, 32, 24, 3), dtype=np.uint8)}  # enlarged twice, to 64 x 48
+    boxes = np.clip(boxes / 2, 0, [24, 32] * 2)
+    check(run(tmp_path / "app.onnx", photo), Found(boxes, scores, labels, np.arange(9)))
+    pixels = seen(tmp_path / "app.onnx", "images", photo)
+    assert not pixels[..., 48:].any()
+    mean, std = np.array([123.675, 116.28, 103.53]), np.array([58.395, 57.12, 57.375])
+    np.testing.assert_allclose(pixels[0, :, 0, 0], (photo["photo"][0, 0, 0] - mean) / std, rtol=1e-5)
+
+
+def test_an_image_without_a_batch(rng: np.random.Generator, tmp_path: Path) -> None:
+    """torchvision's detectors take [3, H, W] of any size."""
+    boxes, scores, labels = corners(random_boxes(rng, 9, SIZE)).astype(F32), np.ones(9, F32), np.arange(9) % CLASSES
+    model = onnx.load(write(tmp_path / "m.onnx", SIZE, of_toolbox("torchvision", boxes, scores, labels)))
+    del model.graph.input[0].type.tensor_type.shape.dim[0]
+    for dimension in model.graph.input[0].type.tensor_type.shape.dim[1:]:
+        dimension.dim_param = "any"
+    onnx.save(model, tmp_path / "m.onnx")
+    attach(tmp_path / "m.onnx", tmp_path / "app.onnx", image=ImageSteps(size=SIZE))
+    photo = {"photo": np.zeros((1, 32, 24, 3), np.uint8)}
+    check(run(tmp_path / "app.onnx", photo), Found(np.clip(boxes / 2, 0, [24, 32] * 2), scores, labels, np.arange(9)))
+    assert seen(tmp_path / "app.onnx", "images", photo).shape == (3, *SIZE)
 
 
 def test_half_precision(rng: np.random.Generator, tmp_path: Path) -> None:
@@ -463,8 +520,11 @@ def test_attached_twice(rng: np.random.Generator, tmp_path: Path) -> None:
 def test_outputs_that_fit_no_head(rng: np.random.Generator, tmp_path: Path) -> None:
     path = write(tmp_path / "m.onnx", SIZE, {"logits": rng.random((1, 1000)).astype(F32)})
     text = refused(path, tmp_path)
-    assert "the model's outputs fit no head. Outputs: logits [1, 1000]. Expected yolov5: [N, B, 5 + C]" in text
-    assert all(f"{head}: " in text for head in ("yolov8", "ssd", "retinanet", "detr", "efficientnms"))
+    assert "the model's outputs fit no head. Outputs: logits [1, 1000]. Expected " in text
+    assert sum(f"{head}: " in text for head in HEADS) == 3, "the heads whose outputs have the most similar ranks"
+    boxes = rng.random((1, 9, 4)).astype(F32)
+    pair = write(tmp_path / "m.onnx", SIZE, {"a": boxes, "b": boxes, "c": boxes[0]})
+    assert all(f"{head}: " in refused(pair, tmp_path) for head in ("ssd", "retinanet", "detr"))
     assert "head yolov8: the model's outputs do not fit" in refused(path, tmp_path, head="yolov8")
 
 

@@ -32,7 +32,7 @@ Examples:
   polyop run app.onnx -i photo=photo.jpg --draw found.png"""
 
 _HEADS = ("auto", "yolov5", "yolov7", "yolov8", "yolov10", "yolov26", "yolox", "ssd", "retinanet", "detr", "rtdetr",
-          "efficientnms")  # fmt: skip
+          "efficientnms", "mmdet", "mmrotate", "torchvision")  # fmt: skip
 _MAX_DETECTIONS = 100_000
 
 

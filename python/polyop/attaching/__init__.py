@@ -256,13 +256,14 @@ def _class(which: int | str, layout: Layout, names: tuple[str, ...]) -> int:
 
 
 def _image_input(proto: onnx.ModelProto) -> Tensor:
-    """Returns the first input of rank 4."""
+    """Returns the first input of rank 4, or else an image [3, H, W] without a batch, as torchvision's detectors have."""
     initializers = {t.name for t in proto.graph.initializer}
     found = [t for t in map(_tensor, proto.graph.input) if t.name not in initializers]
     image = next((t for t in found if len(t.shape) == 4), None)
+    image = image or next((t for t in found if len(t.shape) == 3 and t.shape[0] == 3), None)
     if image is None:
         raise AttachError(
-            f"the model's inputs: expected an image of rank 4, got {'; '.join(map(str, found)) or 'none'}"
+            f"the model's inputs: expected an image of rank 4, or [3, H, W], got {'; '.join(map(str, found)) or 'none'}"
         )
     return image
 
@@ -281,6 +282,9 @@ def _tensors(proto: onnx.ModelProto) -> list[Tensor]:
 
 
 def _layout_and_extents(image: Tensor) -> tuple[str, tuple[int, int] | None]:
+    if len(image.shape) == 3:
+        height, width = image.shape[1:]
+        return "NCHW", (height, width) if height and width else None
     layout = "NHWC" if image.shape[3] in (1, 3) and image.shape[1] not in (1, 3) else "NCHW"
     height, width = image.shape[2:] if layout == "NCHW" else image.shape[1:3]
     return layout, (height, width) if height and width else None
@@ -301,7 +305,7 @@ def _size(
 
 def _preparation(head: Head, steps: ImageSteps, layout: str, size: tuple[int, int]) -> Preparation:
     return Preparation(
-        steps.fit or head.fit, head.corner, size, layout, steps.color or head.color, steps.range or head.range,
+        steps.fit or head.fit, head.corner, head.border, size, layout, steps.color or head.color, steps.range or head.range,
         steps.mean or head.mean, steps.std or head.std,
     )  # fmt: skip
 
@@ -320,15 +324,17 @@ def _write(
         assert extents is not None  # `_size` raises otherwise
         how = _preparation(HEADS[layout.head], image, layout_of_input, extents)
         photo, value = prepare(before, IMAGE, given, how)
+        if len(given.shape) == 3:
+            value = before("Squeeze", value, before.constant([0]))
         _take_pixels(proto, given, before, value)
         text = str(how)
-    start = 2 if layout_of_input == "NCHW" else 1
+    start = len(given.shape) - 2 if layout_of_input == "NCHW" else 1
     size = b("Gather", b.cast(b.extents(given.name, start, start + 2), TensorProto.FLOAT), b.constant([1, 0]), axis=0)
     source = Input(extents, size)
     decoded = decode(b, layout, source, anchors)
     found = suppress(b, decoded, rules, layout.classes, layout.task == "obb")
     tensors = results(b, layout, decoded, found, source, photo)
-    images: int | str = given.shape[0] or "images"
+    images = _images(given)
     rows: int | str = "detections" if decoded.labels or rules.as_inputs else rules.max_detections
     infos = outputs(b, found, tensors, flat, images, rows)
     graph.node.extend(b.nodes)
@@ -343,6 +349,11 @@ def _write(
     return Attached(layout.head, layout.why, layout.task, layout.classes, tuple(i.name for i in infos), text, why)
 
 
+def _images(given: Tensor) -> int | str:
+    """Returns the size of the batch of an image input, or its name."""
+    return 1 if len(given.shape) == 3 else given.shape[0] or "images"
+
+
 def _take_pixels(proto: onnx.ModelProto, given: Tensor, before: Nodes, value: str) -> None:
     """Replaces the model's image input by an input of pixels."""
     graph = proto.graph
@@ -351,7 +362,7 @@ def _take_pixels(proto: onnx.ModelProto, given: Tensor, before: Nodes, value: st
     del graph.node[:]
     graph.node.extend([*before.nodes, *old])
     position = next(i for i, info in enumerate(graph.input) if info.name == given.name)
-    shape: list[int | str] = [given.shape[0] or "images", "height", "width", 3]
+    shape: list[int | str] = [_images(given), "height", "width", 3]
     graph.input[position].CopyFrom(helper.make_tensor_value_info(IMAGE, TensorProto.UINT8, shape))
     _note(proto, f"polyop.image.{IMAGE}", {"layout": "NHWC", "range": [0, 255], "color": "RGB"})
 

@@ -54,6 +54,14 @@ def decode(b: Nodes, layout: Layout, image: Input, anchors: np.ndarray | None) -
     values = [_as_real(b, tensor) for tensor in layout.tensors]
     if layout.head == "efficientnms":
         return Decoded(values[1], values[2], labels=_final_labels(b, layout, values))
+    if layout.head in ("mmdet", "mmrotate"):
+        corners = 5 if layout.head == "mmrotate" else 4
+        rows, labels = values
+        scores = b("Squeeze", b.columns(rows, corners, corners + 1), b.constant([-1]))
+        return Decoded(b.columns(rows, 0, corners), scores, labels=b.cast(labels, TensorProto.INT64))
+    if layout.head == "torchvision":
+        boxes, scores, labels = (b("Unsqueeze", value, b.constant([0])) for value in values)
+        return Decoded(boxes, scores, labels=b.cast(labels, TensorProto.INT64))
     if layout.head in ("detr", "rtdetr"):
         return _detr(b, layout, image, *values)
     if layout.head == "ssd":

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import ceil
 
 import onnx
@@ -30,6 +32,7 @@ class Head:
     is_final: bool = False  # the model suppresses
     fit: str = "letterbox"  # or "resize"
     corner: bool = False  # the image is in the upper left corner of the letterbox
+    border: float | None = 114  # the letterbox' gray, as Ultralytics has it; None: 0 after the normalization
     color: str = "RGB"
     range: tuple[float, float] = (0, 1)
     mean: tuple[float, ...] = (0.0,)
@@ -38,6 +41,10 @@ class Head:
 
 _RESIZED = Head("", best_class=False, fit="resize")
 _IMAGENET = replace(_RESIZED, mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225))
+_MMDETECTION = Head(
+    "", is_final=True, corner=True, border=None, range=(0, 255), mean=(123.675, 116.28, 103.53),
+    std=(58.395, 57.12, 57.375),
+)  # fmt: skip
 HEADS = {
     "yolov5": Head("[N, B, 5 + C]: centre, size, objectness and class scores of 3 anchors per cell; YOLOv5, v6 and v7"),
     "yolov7": Head("as yolov5"),
@@ -72,7 +79,21 @@ HEADS = {
     "efficientnms": Head(
         "[N, 1], [N, K, 4], [N, K] and [N, K]: the number of detections, corners, scores and classes", is_final=True
     ),
+    "mmdet": replace(_MMDETECTION, expects="[N, K, 5] and integers [N, K]: corners with the score, and classes"),
+    "mmrotate": replace(
+        _MMDETECTION, expects="[N, K, 6] and integers [N, K]: centre, size, angle and score, and classes"
+    ),
+    "torchvision": Head(
+        "[K, 4], [K] and integers [K]: corners, scores and classes of one image", is_final=True, corner=True
+    ),
 }
+_RANKS = {
+    **dict.fromkeys(("ssd", "retinanet", "detr", "rtdetr"), (3, 3)),
+    "efficientnms": (2, 2, 2, 3),
+    **dict.fromkeys(("mmdet", "mmrotate"), (2, 3)),
+    "torchvision": (1, 1, 2),
+}
+"""The ranks of a head's outputs, in ascending order; those of heads that are not named are (3,)."""
 
 
 @dataclass(frozen=True)
@@ -179,15 +200,33 @@ def _no_head(model: Model, message: str, heads: Sequence[str]) -> AttachError:
     return AttachError(f"{message}. Outputs: {found}. Expected {expected}", "--head NAME says which head it is")
 
 
+_NEAREST = 3
+
+
+def _nearest(model: Model) -> list[str]:
+    """Returns the heads whose outputs have the most similar ranks."""
+    ranks = Counter(len(t.shape) for t in model.outputs)
+
+    def distance(name: str) -> int:
+        expected = Counter(_RANKS.get(name, (3,)))
+        return (expected - ranks).total() + (ranks - expected).total()
+
+    own = [name for name, head in HEADS.items() if not head.expects.startswith("as ")]
+    return sorted(own, key=distance)[:_NEAREST]
+
+
 def _choose(model: Model) -> tuple[str, str]:
     """Returns the head and the reason."""
     if _efficient(model) is not None:
         return "efficientnms", "four outputs are the number of detections, boxes, scores and classes"
+    for name, fit in _OF_TOOLBOXES.items():
+        if (final := fit(model)) is not None:
+            return name, f"the outputs are {' and '.join(map(str, final))}"
     if (pair := _pair(model)) is not None:
         return _choose_of_pair(model, *pair)
     tensor = next((t for t in model.outputs if len(t.shape) == 3), None)
     if tensor is None:
-        raise _no_head(model, "the model's outputs fit no head", list(HEADS))
+        raise _no_head(model, "the model's outputs fit no head", _nearest(model))
     _, rows, columns = tensor.shape
     is_ultralytics = "task" in model.metadata and "names" in model.metadata
     if (
@@ -211,7 +250,7 @@ def _choose(model: Model) -> tuple[str, str]:
             "YOLOv6 with decoding have, and nothing in the file names either",
             ["yolox", "yolov5"],
         )
-    raise _no_head(model, "the model's outputs fit no head", list(HEADS))
+    raise _no_head(model, "the model's outputs fit no head", _nearest(model))
 
 
 def _is_taller(columns: int | None, rows: int) -> bool:
@@ -254,12 +293,48 @@ def _efficient(model: Model) -> tuple[Tensor, Tensor, Tensor, Tensor] | None:
     return number, boxes, scores, classes
 
 
+def _rows_and_labels(model: Model, columns: int) -> tuple[Tensor, Tensor] | None:
+    """Returns rows [N, K, columns] of real numbers and the integers [N, K], or None."""
+    for rows in model.outputs:
+        for labels in model.outputs:
+            if (
+                len(rows.shape) == 3
+                and rows.shape[2] == columns
+                and rows.type not in _INTEGERS
+                and len(labels.shape) == 2
+                and labels.type in _INTEGERS
+                and (None in (rows.shape[1], labels.shape[1]) or rows.shape[1] == labels.shape[1])
+            ):
+                return rows, labels
+    return None
+
+
+def _of_one_image(model: Model) -> tuple[Tensor, Tensor, Tensor] | None:
+    """Returns the boxes [K, 4], the scores [K] and the integers [K], or None."""
+    vectors = [t for t in model.outputs if len(t.shape) == 1]
+    boxes = [t for t in model.outputs if len(t.shape) == 2 and t.shape[1] == 4]
+    labels, scores = ([t for t in vectors if (t.type in _INTEGERS) == whole] for whole in (True, False))
+    return (boxes[0], scores[0], labels[0]) if len(boxes) == len(scores) == len(labels) == 1 else None
+
+
+_INTEGERS = (onnx.TensorProto.INT64, onnx.TensorProto.INT32)
+_OF_TOOLBOXES: dict[str, Callable[[Model], tuple[Tensor, ...] | None]] = {
+    "mmdet": partial(_rows_and_labels, columns=5),
+    "mmrotate": partial(_rows_and_labels, columns=6),
+    "torchvision": _of_one_image,
+}
+
+
 def _fitted(model: Model, head: str, why: str) -> Layout | None:
     """Returns the layout of the outputs as those of a head, or None if they do not fit."""
     names = model.names()
     if head == "efficientnms":
         found = _efficient(model)
         return None if found is None else Layout(head, why, found, None, names=names)
+    if head in _OF_TOOLBOXES:
+        final = _OF_TOOLBOXES[head](model)
+        task = "obb" if head == "mmrotate" else "detect"
+        return None if final is None else Layout(head, why, final, None, task, names=names)
     if head in ("ssd", "retinanet", "detr", "rtdetr"):
         pair = _pair(model)
         return None if pair is None else Layout(head, why, pair, pair[1].shape[2], names=names)

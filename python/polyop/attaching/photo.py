@@ -11,17 +11,17 @@ from onnx import TensorProto
 from polyop.attaching.heads import Tensor
 from polyop.attaching.nodes import Nodes
 
-_GRAY = 114  # of the border of a letterbox, as Ultralytics has it
 _LUMA = (0.299, 0.587, 0.114)  # ITU-R BT.601
 
 
 @dataclass(frozen=True)
 class Preparation:
     """How a model expects an image. range: its values of black and white. corner: the image is in the upper left corner
-    of the letterbox."""
+    of the letterbox. border: the letterbox' gray; None: 0 after the normalization."""
 
     fit: str
     corner: bool
+    border: float | None
     size: tuple[int, int]
     layout: str
     color: str
@@ -73,8 +73,11 @@ def prepare(b: Nodes, image: str, model_input: Tensor, how: Preparation) -> tupl
         if not how.corner:
             pad = b("Max", b("Round", b("Sub", b("Mul", rest, b.real(0.5)), b.real(0.1))), none)
         pads = b.cast(b.concat(none, pad, none, b("Sub", rest, pad), axis=0), TensorProto.INT64)
-        pixels = b("Pad", pixels, pads, b.real(_GRAY))
+        if how.border is not None:
+            pixels = b("Pad", pixels, pads, b.real(how.border))
     value = _normalized(b, _colored(b, pixels, how.color), how)
+    if how.fit == "letterbox" and how.border is None:
+        value = b("Pad", value, pads)
     if how.layout == "NHWC":
         value = b("Transpose", value, perm=[0, 2, 3, 1])
     if model_input.type != TensorProto.FLOAT:
