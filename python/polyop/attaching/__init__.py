@@ -256,7 +256,8 @@ def _class(which: int | str, layout: Layout, names: tuple[str, ...]) -> int:
 
 
 def _image_input(proto: onnx.ModelProto) -> Tensor:
-    """Returns the first input of rank 4, or else an image [3, H, W] without a batch, as torchvision's detectors have."""
+    """Returns the first input of rank 4, or else an image [3, H, W] without a batch, as torchvision's detectors have
+    it."""
     initializers = {t.name for t in proto.graph.initializer}
     found = [t for t in map(_tensor, proto.graph.input) if t.name not in initializers]
     image = next((t for t in found if len(t.shape) == 4), None)
