@@ -12,6 +12,7 @@
 #   audit     checks the wheels' contents and requirements, and runs them in fresh environments
 #   deb       builds the Debian package into dist/ (tools/deb.sh)
 #   site      builds the documentation into build/site (tools/site.sh)
+#   index     writes dist/SHA256SUMS and the package index dist/index, and installs polyop from it as a user would
 #   tag       creates the tag vVERSION locally
 #   upload    lists the files of the release
 #
@@ -19,7 +20,7 @@
 # pushes the tag. The workflow release.yml then builds and uploads the release.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-STEPS=(tree version tests source wheels cuda audit deb site tag upload)
+STEPS=(tree version tests source wheels cuda audit deb site index tag upload)
 dry=no publish=no skipped=()
 while [ $# -gt 0 ]; do
   case "$1" in
@@ -92,6 +93,12 @@ do_audit() {
 do_deb() { tools/deb.sh; }
 
 do_site() { tools/site.sh; }
+
+do_index() {
+  "$VENV/bin/python" tools/package_index.py dist "$VERSION" || return
+  POLYOP_WHEEL="$(echo "dist/polyop-$VERSION-"*"_$(uname -m).whl")" \
+    "$VENV/bin/python" -m pytest -q tests/packaging/test_package_index.py
+}
 
 do_tag() {
   if tagged >/dev/null; then

@@ -20,7 +20,7 @@ import polyop
 from tests.support import single_node
 from tests.support.processes import ROOT
 
-LONG = ("tests", "source", "wheels", "cuda", "audit", "deb", "site")
+LONG = ("tests", "source", "wheels", "cuda", "audit", "deb", "site", "index")
 SKIP_LONG = [word for step in LONG for word in ("--skip", step)]
 
 
@@ -72,8 +72,8 @@ def test_a_dry_run_passes_all_steps_and_changes_nothing(checkout: Path) -> None:
     (checkout / "dist" / "polyop-0.0.1-py3-none-any.whl").write_bytes(b"an older one")
     code, said = release(checkout, "--dry-run", *SKIP_LONG)
     assert code == 0, said
-    steps = re.findall(r"\[(\d+)/11\] (\w+)", said)
-    assert [int(number) for number, _ in steps] == list(range(1, 12))
+    steps = re.findall(r"\[(\d+)/12\] (\w+)", said)
+    assert [int(number) for number, _ in steps] == list(range(1, 13))
     assert set(re.findall(r"\] (\w+): skipped", said)) == set(LONG)
     assert f"7  dist/{wheel.name}" in said
     assert "0.0.1" not in said

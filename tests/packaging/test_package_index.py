@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tools/package_index.py: pip installs from the index that it writes, and what it installs runs README's example."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import http.server
+import os
+import re
+import subprocess
+import sys
+import threading
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import polyop
+from tests.support.processes import ROOT, run
+
+VERSION = polyop.__version__
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None: ...
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """Yields the address of the index, which this machine alone reaches."""
+    handler = functools.partial(_Quiet, directory=folder / "index")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/simple/"
+        server.shutdown()
+
+
+def write_index(folder: Path) -> str:
+    return run(sys.executable, ROOT / "tools" / "package_index.py", folder, VERSION)
+
+
+def tiny_wheel(folder: Path, project: str, version: str) -> Path:
+    """Writes a wheel of one module."""
+    path = folder / f"{project}-{version}-py3-none-any.whl"
+    metadata = f"{project}-{version}.dist-info"
+    with zipfile.ZipFile(path, "w") as wheel:
+        wheel.writestr(f"{project}_module.py", f"version = '{version}'\n")
+        wheel.writestr(f"{metadata}/METADATA", f"Metadata-Version: 2.1\nName: {project}\nVersion: {version}\n")
+        wheel.writestr(
+            f"{metadata}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        wheel.writestr(f"{metadata}/RECORD", "")
+    return path
+
+
+def test_pip_installs_the_version_and_no_other_file(tmp_path: Path) -> None:
+    wheels = [tiny_wheel(tmp_path, "polyop", VERSION), tiny_wheel(tmp_path, "polyop_cuda13", VERSION)]
+    tiny_wheel(tmp_path, "polyop", "99.0.0")
+    (tmp_path / f"polyop_{VERSION}_amd64.deb").write_bytes(b"a package")
+    write_index(tmp_path)
+    sums = dict(reversed(line.split("  ")) for line in (tmp_path / "SHA256SUMS").read_text().splitlines())
+    assert sorted(sums) == sorted([*(w.name for w in wheels), f"polyop_{VERSION}_amd64.deb"])
+    assert all(sums[w.name] == hashlib.sha256(w.read_bytes()).hexdigest() for w in wheels)
+    with served(tmp_path) as address:
+        pip = [
+            sys.executable,
+            "-m",
+            "pip",
+            "--isolated",
+            "install",
+            "--quiet",
+            "--no-deps",
+            "--target",
+            tmp_path / "site",
+        ]
+        run(*pip, "--index-url", address, "polyop", "polyop-cuda13")
+    assert (tmp_path / "site" / "polyop_module.py").read_text() == f"version = '{VERSION}'\n"
+    assert (tmp_path / "site" / "polyop_cuda13_module.py").exists()
+
+
+def test_a_folder_without_files_for_pip_is_refused(tmp_path: Path) -> None:
+    tiny_wheel(tmp_path, "polyop", "99.0.0")
+    done = subprocess.run(
+        [sys.executable, ROOT / "tools" / "package_index.py", tmp_path, VERSION],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert f"expected wheels or a source distribution of version {VERSION}, got none" in done.stderr
+    assert not (tmp_path / "index").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_the_first_minutes_of_a_user(wheel: Path, tmp_path: Path) -> None:
+    """`pip install polyop`, then README's first example, in a new environment that has the index and no checkout."""
+    (tmp_path / "dist").mkdir()
+    (tmp_path / "dist" / wheel.name).write_bytes(wheel.read_bytes())
+    write_index(tmp_path / "dist")
+    kept = {k: v for k, v in os.environ.items() if k.lower().endswith("_proxy") or k.startswith(("PIP_", "SSL_"))}
+    user = {**kept, "PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "LANG": "C.UTF-8"}
+    run(sys.executable, "-m", "venv", tmp_path / "venv")
+    python = tmp_path / "venv" / "bin" / "python"
+    block, said = re.search(
+        r"^```python\n(.*?)^```\n+^```\n(.*?)^```$", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE
+    ).groups()  # type: ignore[union-attr]
+    with served(tmp_path / "dist") as address:
+        pip = [python, "-m", "pip", "install", "--quiet", "--extra-index-url", address]
+        run(*pip, "polyop", env=user)
+        assert VERSION in run(tmp_path / "venv" / "bin" / "polyop", "--version", env=user)
+        run(*pip, "torch==2.13.0", "polyop[export]", env=user)
+    done = subprocess.run([python, "-c", block], cwd=tmp_path, env=user, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.split()[-1]) == (0, said.split()[-1]), done.stderr
