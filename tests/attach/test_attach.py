@@ -11,6 +11,8 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 import pytest
+import torch
+import torch.nn.functional as F
 from onnx import TensorProto
 
 import polyop
@@ -209,15 +211,19 @@ def test_detections_of_toolboxes(rng: np.random.Generator, tmp_path: Path, head:
     boxes = random_boxes(rng, count, SIZE).astype(F32)
     boxes = np.concatenate([boxes, rng.random((count, 1)).astype(F32)], 1) if head == "mmrotate" else corners(boxes)
     labels[3:4] = -1
-    write(tmp_path / "m.onnx", SIZE, of_toolbox(head, boxes, scores, labels))
+    masks = {} if count or head == "mmrotate" else {"masks": np.zeros((1, 0, 28, 28), F32)}
+    if head == "torchvision" and masks:
+        masks["masks"] = masks["masks"].transpose(1, 0, 2, 3)
+    write(tmp_path / "m.onnx", SIZE, {**of_toolbox(head, boxes, scores, labels), **masks})
     report = attach(tmp_path / "m.onnx", tmp_path / "app.onnx", score_threshold=0.4)
-    assert (report.head, report.task) == (head, "obb" if head == "mmrotate" else "detect")
+    assert (report.head, report.task) == (head, "obb" if head == "mmrotate" else "segment" if masks else "detect")
     got, keep = run(tmp_path / "app.onnx"), np.flatnonzero((scores >= 0.4) & (labels >= 0))
     if count:
         check(got, Found(boxes[keep], scores[keep], labels[keep], keep))
     else:
         assert got["num_detections"].tolist() == [[0]]
         assert got["detection_boxes"].shape == (1, 0, 5 if head == "mmrotate" else 4)
+        assert not masks or got["detection_masks"].shape == (1, 0, *SIZE)
 
 
 def test_a_photo_of_mmdetection(rng: np.random.Generator, tmp_path: Path) -> None:
@@ -246,6 +252,38 @@ def test_an_image_without_a_batch(rng: np.random.Generator, tmp_path: Path) -> N
     photo = {"photo": np.zeros((1, 32, 24, 3), np.uint8)}
     check(run(tmp_path / "app.onnx", photo), Found(np.clip(boxes / 2, 0, [24, 32] * 2), scores, labels, np.arange(9)))
     assert seen(tmp_path / "app.onnx", "images", photo).shape == (3, *SIZE)
+
+
+def pasted(mask: np.ndarray, box: np.ndarray, height: int, width: int) -> np.ndarray:
+    """Returns a mask of a box in an image, as mmdet pastes it: by grid_sample."""
+    x, y = ((torch.arange(n) + 0.5 - box[i]) / (box[i + 2] - box[i]) * 2 - 1 for i, n in ((0, width), (1, height)))
+    grid = torch.stack([x.expand(height, width), y[:, None].expand(height, width)], -1).float()
+    return F.grid_sample(torch.from_numpy(mask)[None, None], grid[None], align_corners=False)[0, 0].numpy()
+
+
+@pytest.mark.parametrize("with_photo", [False, True])
+@pytest.mark.parametrize("kind", ["of boxes", "of the image", "torchvision"])
+def test_masks_of_toolboxes(rng: np.random.Generator, tmp_path: Path, kind: str, with_photo: bool) -> None:
+    """MMDeploy's masks of boxes (28 x 28) and of the image, and torchvision's of the image."""
+    count, extents = 5, (14, 20) if kind == "of boxes" else SIZE
+    boxes, scores, labels = corners(random_boxes(rng, count, SIZE)).astype(F32), np.ones(count, F32), np.arange(count)
+    masks = rng.random((count, *extents), dtype=F32)
+    head = kind if kind == "torchvision" else "mmdet"
+    masks_of_model = masks[:, None] if head == "torchvision" else masks[None]
+    write(tmp_path / "m.onnx", SIZE, {**of_toolbox(head, boxes, scores, labels), "masks": masks_of_model})
+    report = attach(tmp_path / "m.onnx", tmp_path / "app.onnx", image=ImageSteps() if with_photo else None)
+    assert (report.head, report.task) == (head, "segment")
+    height, width = (2 * SIZE[0], 2 * SIZE[1] - 40) if with_photo else SIZE  # the photo is twice as large
+    got = run(tmp_path / "app.onnx", {"photo": np.zeros((1, height, width, 3), np.uint8)} if with_photo else None)
+    whole = np.array([0, 0, *SIZE[::-1]], F32)
+    of_photo = [(boxes[i] if kind == "of boxes" else whole) * (2 if with_photo else 1) for i in range(count)]
+    expected = np.stack([pasted(mask, box, height, width) for mask, box in zip(masks, of_photo, strict=True)])
+    assert got["detection_masks"].shape == (1, count, height, width)
+    clear = np.abs(expected - 0.5) > 1e-4
+    if kind != "of boxes" and with_photo:  # beyond the outer centres the border continues, instead of zeros
+        clear[:, [0, -1]] = clear[..., [0, -1]] = False
+    assert clear.mean() > 0.9
+    np.testing.assert_array_equal(got["detection_masks"][0][clear], (expected >= 0.5)[clear])
 
 
 def test_half_precision(rng: np.random.Generator, tmp_path: Path) -> None:

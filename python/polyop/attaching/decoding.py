@@ -51,16 +51,16 @@ class Input:
 
 def decode(b: Nodes, layout: Layout, image: Input, anchors: np.ndarray | None) -> Decoded:
     """Writes the nodes that decode the outputs of a head."""
-    values = [_as_real(b, tensor) for tensor in layout.tensors]
+    values = [as_real(b, tensor) for tensor in layout.tensors]
     if layout.head == "efficientnms":
         return Decoded(values[1], values[2], labels=_final_labels(b, layout, values))
     if layout.head in ("mmdet", "mmrotate"):
         corners = 5 if layout.head == "mmrotate" else 4
-        rows, labels = values
+        rows, labels = values[:2]
         scores = b("Squeeze", b.columns(rows, corners, corners + 1), b.constant([-1]))
         return Decoded(b.columns(rows, 0, corners), scores, labels=b.cast(labels, TensorProto.INT64))
     if layout.head == "torchvision":
-        boxes, scores, labels = (b("Unsqueeze", value, b.constant([0])) for value in values)
+        boxes, scores, labels = (b("Unsqueeze", value, b.constant([0])) for value in values[:3])
         return Decoded(boxes, scores, labels=b.cast(labels, TensorProto.INT64))
     if layout.head in ("detr", "rtdetr"):
         return _detr(b, layout, image, *values)
@@ -71,7 +71,8 @@ def decode(b: Nodes, layout: Layout, image: Input, anchors: np.ndarray | None) -
     return _yolo(b, layout, image, values[0])
 
 
-def _as_real(b: Nodes, tensor: Tensor) -> str:
+def as_real(b: Nodes, tensor: Tensor) -> str:
+    """Returns a tensor as float32."""
     return tensor.name if tensor.type == TensorProto.FLOAT else b.cast(tensor.name, TensorProto.FLOAT)
 
 

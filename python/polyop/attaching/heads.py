@@ -115,12 +115,18 @@ class Layout:
     head: str
     why: str
     tensors: tuple[Tensor, ...]
-    """Of yolo heads: the predictions and, of segmentation models, the prototypes. Of pairs: boxes and scores."""
+    """Of yolo heads: the predictions and, of segmentation models, the prototypes. Of pairs: boxes and scores. Of models
+    that return a mask for each detection, these are the last one."""
     classes: int | None
     task: str = "detect"
     points: tuple[int, int] = (0, 0)
     """The number of key points, and of their coordinates."""
     names: tuple[str, ...] = ()
+
+    @property
+    def masks(self) -> Tensor | None:
+        """The masks of the detections, if the model returns them instead of prototypes."""
+        return self.tensors[-1] if self.task == "segment" and self.head in _OF_TOOLBOXES else None
 
     @property
     def extra(self) -> int:
@@ -333,8 +339,12 @@ def _fitted(model: Model, head: str, why: str) -> Layout | None:
         return None if found is None else Layout(head, why, found, None, names=names)
     if head in _OF_TOOLBOXES:
         final = _OF_TOOLBOXES[head](model)
-        task = "obb" if head == "mmrotate" else "detect"
-        return None if final is None else Layout(head, why, final, None, task, names=names)
+        masks = next((t for t in model.outputs if len(t.shape) == 4), None) if head != "mmrotate" else None
+        if final is None or (model.task == "segment" and masks is None):
+            return None
+        if masks is None or model.task == "detect":
+            return Layout(head, why, final, None, "obb" if head == "mmrotate" else "detect", names=names)
+        return Layout(head, why, (*final, masks), None, "segment", names=names)
     if head in ("ssd", "retinanet", "detr", "rtdetr"):
         pair = _pair(model)
         return None if pair is None else Layout(head, why, pair, pair[1].shape[2], names=names)

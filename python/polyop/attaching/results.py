@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from onnx import TensorProto, ValueInfoProto, helper
 
-from polyop.attaching.decoding import Decoded, Input
+from polyop.attaching.decoding import Decoded, Input, as_real
 from polyop.attaching.heads import Layout, Tensor
 from polyop.attaching.nodes import Nodes
 from polyop.attaching.photo import Photo, boxes_in, points_in
@@ -43,7 +43,9 @@ def results(
     ]
     if layout.task == "pose":
         tensors.append(_points(b, layout, b.rows(decoded.extra, found.numbers), found, photo))
-    if layout.task == "segment":
+    if layout.masks is not None:
+        tensors.append(_own_masks(b, layout, layout.masks, found, image, photo))
+    elif layout.task == "segment":
         tensors.append(_masks(b, layout.tensors[1], b.rows(decoded.extra, found.numbers), boxes, found, image, photo))
     return tensors
 
@@ -63,11 +65,8 @@ def _masks(
 ) -> Result:
     """Returns masks u8 [N, M, height, width] of the photo, else of the prototypes' cells. M is the largest number of
     detections of an image, at least 1."""
-    prototypes = tensor.name if tensor.type == TensorProto.FLOAT else b.cast(tensor.name, TensorProto.FLOAT)
-    largest = b.extreme("ReduceMax", b.cast(found.number, TensorProto.INT64), 0, keepdims=False)
-    count = b("Max", largest, b.constant([1]))
-    first, axis = b.constant([0]), b.constant([1])
-    rows, corners, valid = (b("Slice", v, first, count, axis) for v in (coefficients, boxes, found.valid))
+    prototypes = as_real(b, tensor)
+    rows, corners, valid = _of_the_detections(b, found, coefficients, boxes, found.valid)
     cells = b.extents(prototypes, 2, 4)
     flat = b("Reshape", prototypes, b.constant([0, 0, -1]))
     shape = b.concat(b.extents(rows, 0, 2), cells, axis=0)
@@ -81,8 +80,62 @@ def _masks(
         logits = _sampled(b, logits, photo, x, y, image)
     inside = _inside(b, corners, x, y)
     is_on = b("And", b("Greater", logits, b.real(0)), inside)
+    return _as_result(b, is_on, valid)
+
+
+def _of_the_detections(b: Nodes, found: Detections, *values: str) -> list[str]:
+    """Returns the first M rows of values [N, K, ...]: the largest number of detections of an image, at least 1."""
+    largest = b.extreme("ReduceMax", b.cast(found.number, TensorProto.INT64), 0, keepdims=False)
+    count = b("Max", largest, b.constant([1]))
+    first, axis = b.constant([0]), b.constant([1])
+    return [b("Slice", value, first, count, axis) for value in values]
+
+
+def _as_result(b: Nodes, is_on: str, valid: str) -> Result:
     mask = b.cast(b("And", is_on, b("Unsqueeze", valid, b.constant([2, 3]))), TensorProto.UINT8)
     return Result("detection_masks", mask, TensorProto.UINT8, ("height", "width"))
+
+
+_LARGEST_OF_A_BOX = 64  # masks that cover a box have at most this height and width
+_MIN_SIDE = 1e-6
+
+
+def _own_masks(
+    b: Nodes, layout: Layout, tensor: Tensor, found: Detections, image: Input, photo: Photo | None
+) -> Result:  # fmt: skip
+    """Returns masks u8 [N, M, height, width] of the photo, else of the model's input, from a mask of probabilities for
+    each detection: of its box (28 x 28, as MMDeploy exports Mask R-CNN), or of the model's whole input."""
+    masks = as_real(b, tensor)
+    if layout.head == "torchvision":
+        masks = b("Transpose", masks, perm=[1, 0, 2, 3])
+    sides = tuple(side or 0 for side in tensor.shape[2:])
+    of_boxes = 0 < min(sides) <= max(sides) <= _LARGEST_OF_A_BOX and sides != image.extents
+    rows, corners, valid = _of_the_detections(b, found, b.rows(masks, found.numbers), found.boxes, found.valid)
+    if photo is None:
+        height_first = b("Gather", image.size, b.constant([1, 0]), axis=0)
+        size = b.cast(height_first, TensorProto.INT64)
+    else:
+        size = photo.size
+    x, y = (_centers(b, size, i, b.real([1, 1])) for i in (0, 1))
+    if of_boxes:
+        if photo is not None:
+            ends = (b.columns(corners, i, i + 2) for i in (0, 2))
+            corners = b.concat(*(points_in(b, photo, end, clip=False) for end in ends))
+        of_rows, of_columns = _shares(b, corners, y, 1, sides[0]), _shares(b, corners, x, 0, sides[1])
+        rows = b("MatMul", b("MatMul", of_rows, rows), b("Transpose", of_columns, perm=[0, 1, 3, 2]))
+    elif photo is not None:
+        rows = _sampled(b, rows, photo, x, y, image)
+    return _as_result(b, b("GreaterOrEqual", rows, b.real(0.5)), valid)
+
+
+def _shares(b: Nodes, corners: str, centers: str, axis: int, cells: int) -> str:
+    """Returns the shares [N, M, pixels, cells] of a mask's cells in each pixel, by linear interpolation across the box;
+    outside of it they end in 0."""
+    low, high = (b.columns(corners, i, i + 1) for i in (axis, axis + 2))
+    side = b("Max", b("Sub", high, low), b.real(_MIN_SIDE))
+    position = b("Sub", b("Mul", b("Div", b("Sub", centers, low), side), b.real(cells)), b.real(0.5))
+    distance = b("Abs", b("Sub", b("Unsqueeze", position, b.constant([3])), b.real(range(cells))))
+    return b("Relu", b("Sub", b.real(1), distance))
 
 
 def _centers(b: Nodes, size: str, axis: int, ratio: str) -> str:
