@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times the CUDA kernels that people use most, compared with MMCV's, DCNv4's, torchvision's and torch's. Results are
-compared first: a row says which ones differ, and no error ends the run. The cases are in bench/gpu_cases/.
+compared first: a row says which ones differ, and no error ends the run.
 
 Times are of CUDA events around single calls, interleaved with the rivals' calls. Before each call other data passes
 through the L2 cache, and the GPU waits while the host launches the call: the time is the GPU's alone, unless the call
@@ -12,7 +12,7 @@ matrices of the same type, whichever is longer.
 A CUDA error that ends a process costs only its row: the program continues in a new process.
 
 python bench/gpu.py [--only roi_align,nms] [--seconds 0.5] [--json REPORT.json] [--table TABLE.md]
-POLYOP_MMCV_SOURCE and POLYOP_DCNV4_SOURCE name checkouts whose kernels are compiled once (bench/gpu_rivals.py).
+POLYOP_MMCV_SOURCE and POLYOP_DCNV4_SOURCE name checkouts whose kernels are compiled once (bench/projects.py).
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from gpu_cases import CASES, TOPICS, Case, Contest
-from gpu_cases.cases import Run, difference, flat
+from benchmark import Case, Contest, Run, cases, difference, flat, selected
+from timing import interleaved, once
 
 from polyop import __version__
 
-ROUNDS, WARM_UP = 30, 3
+ROUNDS = 30
 TOLERANCES = {torch.float32: 2e-3, torch.float16: 5e-2}
 LAUNCH_CYCLES = 1_500_000  # of the GPU's clock: most of a millisecond, longer than any call's launch
 MANY = 20  # calls of a graph
@@ -81,36 +81,22 @@ class Clock:
         if self.on_gpu:
             torch.cuda.synchronize()
 
-    def cold_ms(self, run: Run) -> float:
-        """Returns the time of a call whose data are not in the cache."""
+    def cold(self, run: Run) -> float:
+        """Returns the seconds of a call whose data are not in the cache."""
         self.other.zero_()
         if not self.on_gpu:
-            start = time.perf_counter()
-            run()
-            return (time.perf_counter() - start) * 1e3
+            return once(run)
         torch.cuda._sleep(LAUNCH_CYCLES)
         begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         begin.record()
         run()
         end.record()
         end.synchronize()
-        return begin.elapsed_time(end)
+        return begin.elapsed_time(end) / 1e3
 
     def interleaved(self, runs: dict[str, Run], seconds: float) -> dict[str, list[float]]:
-        """Returns the milliseconds of each contender's calls. Slow contenders have fewer, but at least one."""
-        times: dict[str, list[float]] = {name: [] for name in runs}
-        spent = dict.fromkeys(runs, 0.0)
-        share = seconds / len(runs)
-        for number in range(WARM_UP + ROUNDS):
-            for name, run in runs.items():
-                if spent[name] > share and times[name]:
-                    continue
-                start = time.perf_counter()
-                took = self.cold_ms(run)
-                spent[name] += time.perf_counter() - start
-                if number >= WARM_UP or spent[name] > share:
-                    times[name].append(took)
-        return times
+        """Returns the milliseconds of each contender's calls."""
+        return interleaved(runs, seconds, ROUNDS, least=1, took=self.cold)
 
     def replayed_ms(self, run: Run) -> float:
         """Returns the time of a call in a graph. Requires: the call was run before."""
@@ -165,13 +151,14 @@ def measured(case: Case, clock: Clock, limits: Limits, seconds: float) -> Row:
     runs: dict[str, Run] = {"polyop": contest.ours}
     for name, run in contest.rivals.items():
         try:
-            differs = (contest.same or difference)(result, run())
+            theirs = run()
+            differs = difference(result, theirs) if contest.same is None else float(not contest.same(result, theirs))
             clock.wait()
         except Exception as error:
             row.notes.append(f"{name}: {short(error)}")
             continue
         if not differs <= TOLERANCES[case.dtype]:
-            row.notes.append(f"{name} differs by {differs:.2g}")
+            row.notes.append(f"{name} differs" + (f" by {differs:.2g}" if contest.same is None else ""))
         runs[name] = run
     moved = sum(t.nbytes for t in [*contest.reads, *flat(result)])
     del result
@@ -256,16 +243,6 @@ def about_of(device: str, limits: Limits) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def selected(words: str) -> list[Case]:
-    """Returns the cases whose operator or call contains one of the words; `=nms` is that operator alone."""
-    parts = [word for word in words.split(",") if word]
-
-    def matches(case: Case, word: str) -> bool:
-        return case.operator == word[1:] if word[0] == "=" else word in f"{case.operator} {case.title}"
-
-    return [case for case in CASES if not parts or any(matches(case, word) for word in parts)]
-
-
 class Report:
     """The rows, written after each one, so that a run that is cut off leaves a report."""
 
@@ -315,9 +292,9 @@ def main() -> None:
     clock = Clock(arguments.device)
     limits = limits_of(clock)
     report = Report(arguments, about_of(arguments.device, limits))
-    cases = selected(arguments.only)
+    chosen = selected(cases("gpu"), arguments.only)
     start = time.perf_counter()
-    for case in cases[len(report.rows) :]:
+    for case in chosen[len(report.rows) :]:
         row = measured(case, clock, limits, arguments.seconds)
         print(line_of(row), flush=True)
         report.rows.append(row)
@@ -325,7 +302,7 @@ def main() -> None:
         gc.collect()
         if clock.on_gpu and not usable():
             report.restart()
-    for number, (case, row) in enumerate(zip(cases, report.rows, strict=True)):
+    for number, (case, row) in enumerate(zip(chosen, report.rows, strict=True)):
         small = row.median_ms is not None and row.median_ms < GRAPH_MS
         if arguments.no_graphs or not clock.on_gpu or not case.capturable or not small or number < report.done:
             continue
@@ -336,7 +313,7 @@ def main() -> None:
             report.restart()
     report.write()
     report.state.unlink(missing_ok=True)
-    print(f"{len(report.rows)} rows of {len(TOPICS)} topics in {time.perf_counter() - start:.0f} s")
+    print(f"{len(report.rows)} rows in {time.perf_counter() - start:.0f} s")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times backward passes on the CPU: by gradient kernels, by the formulas, by PyTorch's kernels, and by those of
-gradient_rivals.py, interleaved in one process. The calls are those of gradient_cases.py. The gradients of others are
-compared before the timing. The memory is what a backward pass adds to that of its inputs and results. Formulas are
-called once, with the last number of threads. Prints tables in Markdown.
+projects.py, interleaved in one process. The gradients of others are compared before the timing. The memory is what a
+backward pass adds to that of its inputs and results. Formulas are called once, with the last number of threads. Prints
+tables in Markdown.
 
 POLYOP_MMCV_SOURCE=mmcv POLYOP_TORCHVISION_SOURCE=vision python bench/gradients.py \\
     [--only roi_align,carafe] [--threads 1,2] [--no-formula] [--cpu-time] [--out TABLE.md]
@@ -14,37 +14,21 @@ import argparse
 import ctypes
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import torch
-from gradient_cases import CASES, Call
+from benchmark import Call, Case, Run, backward_of, cases, derivative, selected
 from harness import machine
 from memory import scratch_of
+from timing import interleaved, once
 from torch import Tensor
 
 from polyop._torch.gradients import without_gradient_kernels
 
 ROUNDS = 6
-MAX_SECONDS = 1.0  # a contender whose calls have taken longer is not called again
+SECONDS = 4.0  # for all contenders of a row
 TOLERANCE = 2e-3  # mean difference, relative to the mean; where samples are nearly equal, other maxima may be chosen
-
-Run = Callable[[], object]
-
-
-def interleaved(runs: dict[str, Run], clock: Callable[[], float]) -> dict[str, float]:
-    """Returns the minimum milliseconds of a call, because the machine may be shared. The contenders are interleaved, so
-    that each starts with caches that hold the data of others, as in training.
-    """
-    best, spent = dict.fromkeys(runs, float("inf")), dict.fromkeys(runs, 0.0)
-    for _ in range(ROUNDS + 1):
-        for name, run in runs.items():
-            if spent[name] > MAX_SECONDS:
-                continue
-            start = clock()
-            run()
-            took = clock() - start
-            best[name], spent[name] = min(best[name], took), spent[name] + took
-    return {name: seconds * 1e3 for name, seconds in best.items()}
 
 
 def keep_memory() -> None:
@@ -60,23 +44,9 @@ def keep_memory() -> None:
 def warm_up() -> None:
     """Imports what PyTorch imports with the first backward pass, which takes seconds."""
     small = Call(lambda t: torch.ops.polyop.corner_pool(t, mode="left"), [torch.rand(1, 1, 2, 2)])
-    backward_of(small.function, small.inputs)()
+    backward_of(small).ours()
     with without_gradient_kernels():
-        backward_of(small.function, small.inputs)()
-
-
-def called(number: int) -> Call:
-    torch.manual_seed(0)
-    return CASES[number].make()
-
-
-def backward_of(
-    function: Callable[..., Tensor], inputs: Sequence[Tensor], grad: Tensor | None = None
-) -> Callable[[], Sequence[Tensor]]:
-    leaves = [t.detach().requires_grad_() for t in inputs]
-    output = function(*leaves)
-    given = torch.rand_like(output) if grad is None else grad
-    return lambda: torch.autograd.grad(output, leaves, given, retain_graph=True, allow_unused=True)
+        backward_of(small).ours()
 
 
 def check(title: str, name: str, ours: Sequence[Tensor], theirs: Sequence[Tensor]) -> None:
@@ -89,39 +59,35 @@ def check(title: str, name: str, ours: Sequence[Tensor], theirs: Sequence[Tensor
             )
 
 
-def row(number: int, threads: int, with_formula: bool, clock: Callable[[], float]) -> str:
+def row(case: Case, threads: int, with_formula: bool, clock: Callable[[], float]) -> str:
     """Returns a row of the table."""
-    case, call = CASES[number], called(number)
-    with torch.no_grad():
-        output = call.function(*call.inputs)
-    grad = torch.rand_like(output)
-    backward = backward_of(call.function, call.inputs, grad)
-    ours = backward()
-    added = scratch_of(backward)[1]
+    torch.manual_seed(0)
+    call: Call = case.make()
 
-    def forward() -> None:
+    def forward() -> Tensor:
         with torch.no_grad():
-            call.function(*call.inputs)
+            return call.function(*call.inputs)
 
-    others: dict[str, Run] = {}
-    for name, function in call.rivals.items():
-        others[name] = backward_of(function, call.inputs, grad)
-    for name, loop in call.loops.items():
-        others[name] = lambda loop=loop: loop(grad, *call.inputs)
-    for name, run in others.items():
+    grad = torch.rand_like(forward())
+    contest = backward_of(call, grad)
+    ours = contest.ours()
+    added = scratch_of(contest.ours)[1]
+    for name, run in contest.rivals.items():
         check(case.title, name, ours, run())
-    took = interleaved({"forward": forward, "backward": backward, **others}, clock)
+    runs: dict[str, Run] = {"forward": forward, "backward": contest.ours, **contest.rivals}
+    samples = interleaved(runs, SECONDS, ROUNDS, least=1, took=partial(once, clock=clock))
+    took = {name: min(times) for name, times in samples.items()}
     kernel = took["backward"]
     cells = [case.title, str(threads), f"{took['forward']:.3g}", f"{kernel:.3g}", f"{kernel / took['forward']:.1f}"]
 
     def compared(milliseconds: float | None) -> str:
         return "" if milliseconds is None else f"{milliseconds:.3g} ({milliseconds / kernel:.1f}x)"
 
-    cells += [compared(took.get(name)) for name in ("MMCV", "torchvision", "PyTorch")]
+    cells += [compared(took.get(name)) for name in ("MMCV", "torchvision", "torch")]
     cells.append(f"{added:.0f}")
     if with_formula:
         with without_gradient_kernels():
-            run = backward_of(call.function, call.inputs, grad)
+            run = derivative(call.function, call.inputs, grad)
             start = clock()
             added = scratch_of(run)[1]
             cells += [compared((clock() - start) * 1e3), f"{added:.0f}"]
@@ -132,7 +98,7 @@ def row(number: int, threads: int, with_formula: bool, clock: Callable[[], float
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", help="words of titles, separated by commas")
+    parser.add_argument("--only", default="", help="words of operators and titles, separated by commas")
     parser.add_argument("--threads", default="1,2", help="numbers of threads")
     parser.add_argument("--no-formula", action="store_true", help="leave out the formulas, which may take minutes")
     parser.add_argument("--cpu-time", action="store_true", help="measure the CPU time of all threads")
@@ -140,12 +106,12 @@ def main() -> None:
     arguments = parser.parse_args()
     keep_memory()
     warm_up()
-    words = [w for w in arguments.only.split(",") if w]
+    chosen = selected(cases("gradient"), arguments.only)
     clock = time.process_time if arguments.cpu_time else time.perf_counter
     about = ", ".join(f"{key} {value}" for key, value in machine().items())
     lines = [
         "# Backward passes", "",
-        f"Milliseconds{' of CPU time' if arguments.cpu_time else ''}, the minimum of up to {ROUNDS + 1} rounds, and MB "
+        f"Milliseconds{' of CPU time' if arguments.cpu_time else ''}, the minimum of up to {ROUNDS} rounds, and MB "
         f"that the pass adds to its gradients. {about}.",
         "",
         "| call | threads | forward | backward | ratio | MMCV | torchvision | PyTorch | MB | formula | MB |",
@@ -155,10 +121,9 @@ def main() -> None:
     numbers = [int(threads) for threads in arguments.threads.split(",")]
     for threads in numbers:
         torch.set_num_threads(threads)
-        for number, case in enumerate(CASES):
-            if not words or any(word in case.title for word in words):
-                lines.append(row(number, threads, threads == numbers[-1] and not arguments.no_formula, clock))
-                print(lines[-1], flush=True)
+        for case in chosen:
+            lines.append(row(case, threads, threads == numbers[-1] and not arguments.no_formula, clock))
+            print(lines[-1], flush=True)
     if arguments.out:
         arguments.out.write_text("\n".join(lines) + "\n")
 

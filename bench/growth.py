@@ -14,6 +14,7 @@ import argparse
 import ctypes
 import time
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import matplotlib
@@ -24,23 +25,21 @@ import matplotlib.pyplot as plt
 import numpy as np
 import records
 import torch
+from benchmark import Call, Case, cases, flat, selected
 from chart import COLOURS, by_title
-from growing import CASES
-from growing.call import Call, Growing
 from harness import machine
 from memory import scratch_of
 from rich import box
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
-
-import polyop.functional  # noqa: F401  torch.ops.polyop
+from timing import interleaved, once
 
 HERE = Path(__file__).parent
 
 STEP = 4
 MAX_BYTES = 3 << 30  # inputs and outputs
-CALLS, SECONDS_A_SIZE = 5, 0.3  # the minimum of this many calls, fewer if they take longer
+CALLS, SECONDS_A_SIZE = 4, 0.3  # the minimum of this many calls after the first, fewer if they take longer
 MIN_FITTED_MS = 0.1  # shorter calls are mostly overhead
 FITTED, MIN_FITTED = 4, 3  # sizes
 # The largest exponent that is accepted as n log n: from 10^4 to 10^6 the logarithm adds 0.09, and leaving the caches
@@ -82,45 +81,31 @@ def keep_memory() -> None:
     libc.mallopt(m_trim_threshold, -1)
 
 
-def seconds_of(run: Call) -> float:
-    """Returns the minimum of several calls, at least two: the first one allocates memory."""
-    best, total, calls = float("inf"), 0.0, 0
-    while calls < CALLS and (calls < 2 or total < SECONDS_A_SIZE):
-        start = time.process_time()
-        run()
-        took = time.process_time() - start
-        best, total, calls = min(best, took), total + took, calls + 1
-    return best
-
-
-def outputs_and_scratch(run: Call) -> tuple[int, float]:
-    """Returns the number of elements of its outputs, which are released, and MiB of scratch memory."""
-    outputs, scratch = scratch_of(run)
-    return sum(t.numel() for t in outputs), scratch
-
-
-def measure(case: Growing, seconds: float) -> Growth:
+def measure(case: Case, seconds: float) -> Growth:
     points: list[Point] = []
     inputs: list[list[int]] = []  # the elements of each input, for each point
-    n = case.min
-    while n <= case.max:
-        run = case.make(n)
-        outputs, scratch = outputs_and_scratch(run)
-        inputs.append([t.numel() for t in run.inputs()])
-        points.append(Point(n, outputs, seconds_of(run) * 1e3, scratch))
-        n = case.max if n < case.max < n * STEP else n * STEP
+    n, largest = case.sizes
+    while n <= largest:
+        call: Call = case.make(n)
+        results, scratch = scratch_of(call.run)
+        outputs, results = sum(t.numel() for t in results), []
+        tensors = flat(call.inputs)
+        inputs.append([t.numel() for t in tensors])
+        times = interleaved({"": call.run}, SECONDS_A_SIZE, CALLS, least=1, took=partial(once, clock=time.process_time))
+        points.append(Point(n, outputs, min(times[""]), scratch))
+        n = largest if n < largest < n * STEP else n * STEP
         # Extrapolates the last step, at least in proportion.
-        times = n / points[-1].n
-        growth = max(times, (points[-1].milliseconds / points[-2].milliseconds) if len(points) > 1 else 0)
+        more = n / points[-1].n
+        growth = max(more, (points[-1].milliseconds / points[-2].milliseconds) if len(points) > 1 else 0)
         if points[-1].milliseconds * growth > seconds * 1e3:
             break
-        if (sum(t.nbytes for t in run.inputs()) + 4 * outputs) * times > MAX_BYTES:
+        if (sum(t.nbytes for t in tensors) + 4 * outputs) * more > MAX_BYTES:
             break
     # An image that stays the same while the number of rois grows is not part of the size.
     growing = [i for i, sizes in enumerate(zip(*inputs, strict=True)) if len(set(sizes)) > 1 or len(points) == 1]
     for point, sizes in zip(points, inputs, strict=True):
         point.elements += sum(sizes[i] for i in growing)
-    return Growth(case.operator, case.what, points)
+    return Growth(case.operator, case.title, points)
 
 
 HEADER = ["operator", "of", "sizes", "largest, ms", "ms a million", "time", "scratch, MiB", "memory"]
@@ -190,11 +175,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=2, help="maximum time of a call")
     parser.add_argument("--out", type=Path, default=HERE / "results", help="folder of the results")
     arguments = parser.parse_args()
-    words = [w for w in arguments.only.split(",") if w]
-    chosen = [c for c in CASES if not words or any(w in f"{c.operator} {c.what}" for w in words)]
-    if not chosen:
-        raise SystemExit(f"no case has any of: {', '.join(words)}")
-
+    chosen = selected(cases("growth"), arguments.only)
     console, about = Console(), machine()
     torch.set_num_threads(1)
     keep_memory()
@@ -202,7 +183,7 @@ def main() -> None:
     with Progress(console=console, transient=True) as progress:
         task = progress.add_task("Measuring", total=len(chosen))
         for case in chosen:
-            progress.update(task, description=f"{case.operator}, {case.what}")
+            progress.update(task, description=f"{case.operator}, {case.title}")
             rows.append(measure(case, arguments.seconds))
             progress.advance(task)
     table = Table(*HEADER, box=box.SIMPLE)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from harness import Case, Contest, Run, model_in_openvino, model_run
+from benchmark import Case, Contest, Run
+from contenders import model_in_openvino, model_run
 from onnx import TensorProto, helper, numpy_helper
 
 ROOT = Path(__file__).resolve().parent.parent

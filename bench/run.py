@@ -20,8 +20,9 @@ import matplotlib
 
 matplotlib.use("Agg")
 
-from cases import CASES
-from harness import Case, DisagreementError, Row, copy_bandwidth, gemm_speed, machine, measure
+from accelerator import CASES as ACCELERATOR
+from benchmark import Case, cases, selected
+from harness import DisagreementError, Row, copy_bandwidth, gemm_speed, machine, measure
 from regressions import MAX_FALL, fallen
 from report import read, table, write_report, write_rows
 from rich.console import Console
@@ -31,19 +32,11 @@ from models import MODELS
 
 HERE = Path(__file__).parent
 ISAS = ("best", "avx3", "avx2", "sse4")
-ALL = CASES + MODELS
+ALL = ACCELERATOR + cases("cpu") + MODELS
 ORDER = {(case.operator, case.title): index for index, case in enumerate(ALL)}
 
 
-def chosen(words: list[str]) -> list[Case]:
-    """Returns the cases whose operator or size contains one of the words."""
-    cases = [c for c in ALL if not words or any(w in f"{c.operator} {c.title}" for w in words)]
-    if not cases:
-        raise SystemExit(f"no case has any of: {', '.join(words)}")
-    return cases
-
-
-def measure_all(cases: list[Case], threads: list[int], console: Console, failed: list[str]) -> Iterator[Row]:
+def measure_all(chosen: list[Case], threads: list[int], console: Console, failed: list[str]) -> Iterator[Row]:
     """Yields rows, and adds the operators of cases without one to `failed`: a rival disagrees, or they do not run."""
     limits = {}
     for t in threads:
@@ -52,8 +45,8 @@ def measure_all(cases: list[Case], threads: list[int], console: Console, failed:
             f"{t} thread(s): copy {limits[t][0] / 1e9:.1f} GB/s, GEMM {limits[t][1] / 1e9:.0f} GFLOP/s", highlight=False
         )
     with Progress(console=console, transient=True) as progress:
-        task = progress.add_task("Measuring", total=len(cases) * len(threads))
-        for case in cases:
+        task = progress.add_task("Measuring", total=len(chosen) * len(threads))
+        for case in chosen:
             for t in threads:
                 progress.update(task, description=f"{case.operator}, {case.title}, {t} thread(s)")
                 try:
@@ -112,7 +105,7 @@ def main() -> None:
             parser.error(f"--isa: expected any of {', '.join(ISAS)}, got {isa}")
     recorded = read(arguments.against) if arguments.against else []
     out = arguments.out or (HERE.parent / "build" / "bench" if arguments.against else HERE / "results")
-    cases = chosen([w for w in arguments.only.split(",") if w])
+    chosen = selected(ALL, arguments.only)
     threads = [int(t) for t in arguments.threads.split(",")]
 
     console = Console()
@@ -125,7 +118,7 @@ def main() -> None:
         best = isa == "best"
         if not best:
             console.print(f"kernels of {isa}", highlight=False)
-        for row in measure_all(cases, threads, console, failed) if best else measure_apart(isa, arguments, failed):
+        for row in measure_all(chosen, threads, console, failed) if best else measure_apart(isa, arguments, failed):
             measured.append(row)
             rows[row.key] = row
             write_rows(in_order(rows), about, out)

@@ -33,7 +33,8 @@ import onnxruntime as ort
 import optimize
 import records
 from chart import bars
-from harness import Run, machine, model_in_openvino
+from contenders import Run, model_in_openvino
+from harness import machine
 
 import polyop
 from models import PAIRS, Pair

@@ -98,7 +98,7 @@ def test_a_case_that_does_not_run_is_named_and_fails(tmp_path: Path) -> None:
     code = """
 import sys
 import run
-first, second = run.chosen(["10 boxes", "my_add"])[:2]
+first, second = run.selected(run.ALL, "10 boxes,my_add")[:2]
 first.make = lambda threads: 1 / 0
 run.ALL[:] = [first, second]
 sys.argv[1:] = ["--threads", "1", "--out", sys.argv[1]]
@@ -116,8 +116,9 @@ run.main()
 def test_every_case_runs() -> None:
     """Those whose rivals need a package that only the benchmarks install are left out, and printed."""
     code = """
-from cases import CASES
-for case in CASES:
+from accelerator import CASES
+from benchmark import cases
+for case in CASES + cases("cpu"):
     try:
         case.make(1).ours()
     except ModuleNotFoundError as error:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the speed of the library for Windows under wine with that of the portable wheel for Linux.
 
-Both run the benchmark's first case of each operator (bench/cases) in the same version of ONNX Runtime by the same
+Both run the benchmark's first case of each operator (ops/*/*/cases.py) in the same version of ONNX Runtime by the same
 program (run_models.cc), interleaved, on one thread. Prints the time of each on Linux and the ratio of the two: the
 shortest times of all runs, and the median of the rounds' ratios. Requires: tools/test_windows.sh has built the program
 and the library for Windows, tools/wheels.sh x86_64 the library for Linux, both with the operators that are called.
@@ -21,8 +21,7 @@ import onnxruntime
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "bench")]
-from cases import CASES  # noqa: E402
-from harness import Case  # noqa: E402
+from benchmark import Case, cases  # noqa: E402
 
 WINDOWS = ROOT / "build" / "portable" / "windows" / "tests" / "bin"
 RUNTIME = ROOT / ".deps" / "windows" / "onnxruntime-newest" / "onnxruntime" / "capi" / "onnxruntime.dll"
@@ -32,9 +31,8 @@ WINE = "/usr/lib/wine/wine64"
 def first_cases(words: list[str]) -> list[Case]:
     """Returns the first case of each operator, or of those whose name contains one of the words."""
     chosen: dict[str, Case] = {}
-    for case in CASES:
-        # The accelerator is another library.
-        if case.operator != "accelerator" and (not words or any(word in case.operator for word in words)):
+    for case in cases("cpu"):
+        if not words or any(word in case.operator for word in words):
             chosen.setdefault(case.operator, case)
     return list(chosen.values())
 

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Benchmarks of openvino_deform_conv2d."""
+
+from benchmark import Call, Cases, of
+from inputs import PIXELS
+
+from ops.deform.cases import deformed, tensors_of
+
+cases = Cases(__file__)
+
+
+@cases.gradient("openvino_deform_conv2d 2x128x64x64, 3x3")
+def _() -> Call:
+    x, offset, _, weight, _ = tensors_of(128)
+    return of("openvino_deform_conv2d", [x, offset, weight], (0, 1, 2), pads=[1, 1, 1, 1])
+
+
+cases.growth("pixels", 128 * 128, PIXELS)(lambda n: deformed("openvino_deform_conv2d", n, pads=[1, 1, 1, 1]))

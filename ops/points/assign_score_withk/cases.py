@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Benchmarks of assign_score_withk."""
+
+import torch
+from benchmark import Call, Cases, call, of
+from inputs import POINTS, gaussian, uniform
+
+from ops.points.cases import neighbours
+
+cases = Cases(__file__)
+
+
+@cases.growth("points, 16 neighbours of a quarter", 1000, POINTS)
+def _(n: int) -> Call:
+    """Two weight matrices, 16 channels, 16 neighbours."""
+    return call(
+        "assign_score_withk", uniform(1, n // 4, 16, 2), gaussian(1, n, 2, 16), gaussian(1, n, 2, 16), neighbours(n)
+    )
+
+
+@cases.gradient("assign_score_withk 2x512, 32 neighbours, 8 kernels, 64 channels")
+def _() -> Call:
+    tensors = [torch.rand(2, 512, 32, 8), torch.randn(2, 1024, 8, 64), torch.randn(2, 1024, 8, 64)]
+    return of("assign_score_withk", [*tensors, torch.randint(1024, (2, 512, 32))], (0, 1, 2))

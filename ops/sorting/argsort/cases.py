@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Benchmarks of argsort."""
+
+import torch
+from benchmark import Cases, Contest, call
+from contenders import bytes_of, normal, session, with_torch
+from inputs import POINTS, integers
+
+from ops.sorting.cases import numbers_below
+
+cases = Cases(__file__)
+
+
+@cases.cpu("500,000 integers below {:.0e}", over=[100_000, 2**62])
+def _(threads: int, limit: int) -> Contest:
+    x = numbers_below(limit)
+    ours = session("autoware::Argsort", {"x": x}, threads)
+    tx = torch.from_numpy(x)
+    theirs = with_torch(lambda: torch.argsort(tx, stable=True))
+    return Contest(ours, {"torch argsort(stable)": theirs}, 2 * bytes_of(x), tolerance=0)
+
+
+@cases.cpu("1,000 rows of 1,000 floats")
+def _(threads: int) -> Contest:
+    x = normal(7, 1000, 1000)
+    ours = session("polyop::Argsort", {"x": x}, threads)
+    tx = torch.from_numpy(x)
+    theirs = with_torch(lambda: torch.argsort(tx, 1, stable=True))
+    return Contest(ours, {"torch argsort(stable)": theirs}, 3 * bytes_of(x), tolerance=0)
+
+
+@cases.gpu("100,000 integers")
+def _() -> Contest:
+    x = torch.randperm(100_000).int()
+    return Contest(
+        lambda: torch.ops.polyop.argsort(x), reads=[x], rivals={"torch": lambda: torch.argsort(x, stable=True)}
+    )
+
+
+cases.growth("numbers", 1000, POINTS)(lambda n: call("argsort", integers(n, n)))

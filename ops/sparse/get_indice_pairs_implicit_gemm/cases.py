@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Benchmarks of get_indice_pairs_implicit_gemm."""
+
+from benchmark import Cases
+from inputs import MILLION
+
+from ops.sparse.cases import pairs, sparse_pairs, tables
+
+cases = Cases(__file__)
+
+cases.growth("voxels", 1000, MILLION)(lambda n: pairs("get_indice_pairs_implicit_gemm", n))
+cases.cpu("street, 60,000 voxels, 3x3x3, {}", over=["submanifold", "stride 2"])(
+    lambda threads, kind: sparse_pairs(threads, "get_indice_pairs_implicit_gemm", kind == "submanifold")
+)
+cases.gpu("100,000 voxels, 3x3x3, submanifold", capturable=False)(lambda: tables("get_indice_pairs_implicit_gemm"))
