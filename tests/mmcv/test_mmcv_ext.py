@@ -54,7 +54,7 @@ def test_has_exactly_the_functions_that_mmcv_requests() -> None:
             if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "load_ext":
                 requested |= set(ast.literal_eval(node.args[1]))
     assert len(requested) == 112
-    assert set(FUNCTIONS) == requested
+    assert set(FUNCTIONS) == requested | {"line_nms_forward"}  # which onedl-mmcv calls, too
 
 
 def test_arguments_are_those_of_mmcvs_calls() -> None:

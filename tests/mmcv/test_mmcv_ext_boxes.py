@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 
+from polyop.compat.mmcv_ext.boxes import line_nms_forward
 from tests.support.openmmlab import mmcv_ops
 
 
@@ -188,6 +189,35 @@ def test_nms_of_all_kinds(ops: ModuleType) -> None:
         remaining = [i for i in remaining if falling[i] >= 0.05]
     assert kept.tolist() == [i for i, _ in want]
     np.testing.assert_allclose(soft[:, 4], [s for _, s in want], rtol=1e-4)
+
+
+def test_line_nms() -> None:
+    """Lanes of CLRNet, which onedl-mmcv's mmcv.ops has, row by row."""
+    generator = torch.Generator().manual_seed(7)
+    lanes = torch.rand(60, 77, generator=generator) * 0.1 + torch.randint(0, 4, (60, 1), generator=generator)
+    lanes[:, 2], lanes[:, 4] = torch.rand(60, generator=generator), torch.randint(0, 80, (60,), generator=generator)
+    scores = torch.rand(60, generator=generator)
+    spans = [(int(lane[2] * 71 + 0.5), int(lane[4])) for lane in lanes]
+    rows = [set(range(first, min(first + length, 72))) for first, length in spans]
+    expected, parents = [], [0] * 60
+    for i in scores.argsort(descending=True).tolist():
+        if parents[i]:
+            continue
+        expected.append(i)
+        later = [j for j in range(60) if scores[j] < scores[i] and rows[i] & rows[j]]
+        for j in later:
+            distances = [abs(float(lanes[i, 5 + row] - lanes[j, 5 + row])) for row in rows[i] & rows[j]]
+            if np.mean(distances) < 0.034:
+                parents[j] = len(expected)
+        parents[i] = len(expected)
+    keep, count, parent = line_nms_forward(lanes, scores, 0.034, 60)
+    assert 3 < len(expected) < 50
+    assert keep[: int(count)].tolist() == expected
+    assert parent.tolist() == parents
+    keep, count, _ = line_nms_forward(lanes, scores, 0.034, 3)
+    assert (int(count), keep.tolist()) == (3, [*expected[:3], *[0] * 57])
+    with pytest.raises(ValueError, match=r"boxes: expected shape \[n, 77\], got \[2, 5\]"):
+        line_nms_forward(torch.zeros(2, 5), torch.zeros(2), 0.5, 2)
 
 
 def test_boxes3d(ops: ModuleType) -> None:

@@ -44,6 +44,40 @@ def nms_match(dets: Tensor, iou_threshold: float) -> list[list[int]]:
     return [group.tolist() for group in functional.nms_match(dets, iou_threshold)]
 
 
+_OFFSETS = 72  # of a lane, as CLRNet has it: x at so many rows of the image
+_BEFORE_OFFSETS = 5  # two class scores, start as a fraction of the rows, x of the start, length in rows
+
+
+@provides()
+def line_nms_forward(boxes: Tensor, scores: Tensor, overlap: float, top_k: int) -> list[Tensor]:
+    """Suppresses lanes [n, 77] whose mean distance to a kept one, in the rows that both cross, is less than `overlap`.
+
+    Returns the kept indices [n], the rest 0; their number; and for each lane one more than the position of the last kept
+    lane that is as close, 0 for none. From onedl-mmcv 2.3 on; https://arxiv.org/abs/2203.10350.
+    """
+    if boxes.dim() != 2 or boxes.shape[1] != _BEFORE_OFFSETS + _OFFSETS:
+        raise ValueError(f"line_nms: boxes: expected shape [n, {_BEFORE_OFFSETS + _OFFSETS}], got {list(boxes.shape)}")
+    order = scores.argsort(dim=0, descending=True, stable=True)
+    lanes = boxes[order]
+    x, row = lanes[:, _BEFORE_OFFSETS:], torch.arange(_OFFSETS)
+    first = (lanes[:, 2] * (_OFFSETS - 1) + 0.5).long()
+    last = first + lanes[:, 4].long() - 1
+    keep, parent = torch.zeros_like(order), torch.zeros_like(order)
+    open_lanes, count = torch.ones(len(order), dtype=torch.bool), 0
+    for i in range(len(order)):
+        if not open_lanes[i] or count == top_k:
+            continue
+        low, high = torch.maximum(first, first[i]), torch.minimum(last, last[i]).clamp(max=_OFFSETS - 1)
+        shared = (row >= low[:, None]) & (row <= high[:, None])
+        distance = torch.where(shared, (x - x[i]).abs(), 0).sum(1)
+        close = (high >= low) & (low >= 0) & (distance < overlap * (high - low + 1))
+        close[: i + 1] = False
+        keep[count], parent[order[close]], parent[order[i]] = order[i], count + 1, count + 1
+        open_lanes &= ~close
+        count += 1
+    return [keep, torch.tensor(count), parent]
+
+
 @provides("nms_rotated")
 def nms_rotated(
     dets: Tensor,
