@@ -8,8 +8,6 @@ python bench/accelerated.py [--only cummax,bicubic] [--threads 1,2] [--out bench
 from __future__ import annotations
 
 import argparse
-import gc
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +15,7 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 from harness import machine
+from timing import interleaved
 
 import polyop
 
@@ -117,27 +116,8 @@ CASES = [
 
 def milliseconds(case: Case) -> dict[bool, float]:
     """Returns the minimum time of a call without and with acceleration, because the machine may be shared."""
-    repeats, seconds_a_round = {}, 0.0
-    for on in (False, True):
-        with polyop.accelerate(on):
-            case.run()
-            start = time.perf_counter()
-            case.run()
-            once = max(time.perf_counter() - start, 1e-6)
-            repeats[on] = max(1, int(SECONDS_A_TURN / once))
-            seconds_a_round += (repeats[on] + 1) * once
-    rounds = min(ROUNDS, max(MIN_ROUNDS, int(SECONDS_A_CASE / seconds_a_round)))
-    samples: dict[bool, list[float]] = {False: [], True: []}
-    gc.disable()
-    for _ in range(rounds):
-        for on in (False, True):
-            with polyop.accelerate(on):
-                case.run()
-                start = time.perf_counter()
-                for _ in range(repeats[on]):
-                    case.run()
-                samples[on].append((time.perf_counter() - start) / repeats[on] * 1e3)
-    gc.enable()
+    runs = dict.fromkeys((False, True), case.run)
+    samples = interleaved(runs, SECONDS_A_CASE, ROUNDS, MIN_ROUNDS, SECONDS_A_TURN, around=polyop.accelerate)
     return {on: min(times) for on, times in samples.items()}
 
 

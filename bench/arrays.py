@@ -13,11 +13,11 @@ import argparse
 import importlib
 import statistics
 import sys
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from timing import interleaved
 
 import polyop.numpy as pn
 
@@ -26,14 +26,7 @@ Call = Callable[[], Any]
 
 def times(function: Call) -> tuple[float, float]:
     """Returns the minimum and the median, in milliseconds."""
-    function()
-    measured = []
-    for _ in range(11):
-        start = time.perf_counter()
-        function()
-        measured.append((time.perf_counter() - start) * 1e3)
-        if sum(measured) > 5e3:
-            break
+    measured = interleaved({"": function}, seconds=5, rounds=11, least=1)[""]
     return min(measured), statistics.median(measured)
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -23,6 +22,7 @@ import onnx
 import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
+from timing import interleaved
 
 import polyop
 from polyop.attaching import ImageSteps, attach
@@ -159,14 +159,8 @@ def session(path: Path, threads: int, registered: bool) -> ort.InferenceSession:
 
 
 def milliseconds(call: Callable[[], Any], seconds: float) -> float:
-    """Returns the median of a call: of one if it takes longer than `seconds`, else of at least three."""
-    times: list[float] = []
-    call()
-    while not times or (sum(times) < seconds and len(times) < 1000) or (len(times) < 3 and times[0] < seconds):
-        begin = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - begin)
-    return float(np.median(times)) * 1e3
+    """Returns the median of a call, of at least three."""
+    return float(np.median(interleaved({"": call}, seconds, rounds=1000)[""]))
 
 
 def check(expected: Any, boxes: np.ndarray, got: list[np.ndarray]) -> None:

@@ -9,7 +9,7 @@
 
 
     @cases.gpu("1,000 rois")                          bench/gpu.py: a function on torch's default device, and rivals
-    def _() -> Contest: ...
+    def _() -> Contest | Call: ...
 
 
     @cases.differentiable("1,000 rois", F32, F16)     bench/gpu.py: the forward and the backward pass in these types
@@ -100,6 +100,11 @@ class Call:
         with torch.inference_mode():
             return flat(self.function(*self.inputs))
 
+    def beside(self, function: Callable[..., Tensor]) -> Call:
+        """Adds a function of PyTorch's operators."""
+        self.functions["torch"] = function
+        return self
+
     def against(self, title: str, forward: Callable[..., Any] | None, backward: Callable[..., Any] | None) -> Call:
         if forward is not None:
             self.forwards[title] = forward
@@ -157,7 +162,15 @@ class Cases:
         return self._add("cpu", title, over, **options)
 
     def gpu(self, title: str, over: Iterable[Any] | None = None, **options: Any) -> Add:
-        return self._add("gpu", title, over, **options)
+        def add(make: Callable[..., Any]) -> Callable[..., Any]:
+            def contest(*given: Any) -> Contest:
+                made = make(*given)
+                return forward_of(made) if isinstance(made, Call) else made
+
+            self._add("gpu", title, over, **options)(contest)
+            return make
+
+        return add
 
     def gradient(self, title: str, over: Iterable[Any] | None = None) -> Add:
         return self._add("gradient", title, over)
@@ -169,11 +182,10 @@ class Cases:
     def differentiable(self, title: str, *dtypes: torch.dtype, backward: bool = True, capturable: bool = True) -> Add:
         def add(make: Callable[..., Any]) -> Callable[..., Any]:
             for dtype in dtypes or (F32,):
-                forward = partial(lambda dtype: forward_of(make(dtype)), dtype)
-                self._add("gpu", title, None, dtype=dtype, capturable=capturable)(forward)
+                self.gpu(title, dtype=dtype, capturable=capturable)(partial(make, dtype))
                 if backward:
                     reverse = partial(lambda dtype: backward_of(make(dtype)), dtype)
-                    self._add("gpu", f"{title}, backward", None, dtype=dtype, capturable=False)(reverse)
+                    self.gpu(f"{title}, backward", dtype=dtype, capturable=False)(reverse)
             return make
 
         return add

@@ -11,27 +11,19 @@ then compare with them instead.
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable
 from typing import Any
 
 import scipy.spatial
 import torch
+from timing import interleaved
 
 from polyop.compat import torch_cluster, torch_scatter
 from polyop.compat.transformers import use_polyop
 
 
 def best(function: Callable[[], object]) -> float:
-    function()
-    times = []
-    for _ in range(5):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-        if sum(times) > 10:
-            break
-    return min(times) * 1e3
+    return min(interleaved({"": function}, seconds=10, rounds=5, least=1)[""])
 
 
 def reduced(src: torch.Tensor, index: torch.Tensor, size: int, name: str) -> torch.Tensor:

@@ -11,7 +11,6 @@ POLYOP_MMCV_SOURCE=mmcv POLYOP_TORCHVISION_SOURCE=vision python bench/gradients.
 from __future__ import annotations
 
 import argparse
-import ctypes
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -20,7 +19,7 @@ from pathlib import Path
 import torch
 from benchmark import Call, Case, Run, backward_of, cases, derivative, selected
 from harness import machine
-from memory import scratch_of
+from memory import keep_memory, scratch_of
 from timing import interleaved, once
 from torch import Tensor
 
@@ -29,16 +28,6 @@ from polyop._torch.gradients import without_gradient_kernels
 ROUNDS = 6
 SECONDS = 4.0  # for all contenders of a row
 TOLERANCE = 2e-3  # mean difference, relative to the mean; where samples are nearly equal, other maxima may be chosen
-
-
-def keep_memory() -> None:
-    """Lets the C library keep freed memory, so that calls do not fault in the same pages again. Tensors of more than
-    32 MiB still do.
-    """
-    trim_threshold, mmap_threshold = -1, -3  # parameters of mallopt
-    libc = ctypes.CDLL(None)
-    libc.mallopt(trim_threshold, 1 << 30)
-    libc.mallopt(mmap_threshold, 1 << 25)
 
 
 def warm_up() -> None:

@@ -11,7 +11,6 @@ benchmark may use. One thread; times are processor time, which other work on the
 from __future__ import annotations
 
 import argparse
-import ctypes
 import time
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -28,7 +27,7 @@ import torch
 from benchmark import Call, Case, cases, flat, selected
 from chart import COLOURS, by_title
 from harness import machine
-from memory import scratch_of
+from memory import keep_memory, scratch_of
 from rich import box
 from rich.console import Console
 from rich.progress import Progress
@@ -69,16 +68,6 @@ class Growth:
             return None
         x, y = (np.log([getattr(p, name) for p in fitted]) for name in (over, of))
         return float(np.polyfit(x, y, 1)[0])
-
-
-def keep_memory() -> None:
-    """Keeps freed memory in the process: otherwise most of a short call would be new pages, which the system fills with
-    zeros.
-    """
-    m_trim_threshold, m_mmap_max = -1, -4
-    libc = ctypes.CDLL(None)
-    libc.mallopt(m_mmap_max, 0)
-    libc.mallopt(m_trim_threshold, -1)
 
 
 def measure(case: Case, seconds: float) -> Growth:

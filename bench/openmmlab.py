@@ -14,14 +14,14 @@ from __future__ import annotations
 import argparse
 import statistics
 import sys
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 from harness import machine
+from timing import interleaved
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -77,12 +77,6 @@ def plain_attention() -> Iterator[None]:
     module.multi_scale_deformable_attn_pytorch = ours
 
 
-def seconds(call: Callable[[], Any]) -> float:
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
-
-
 def share(call: Callable[[], Any]) -> float:
     """Returns the share of the time that polyop's operators take."""
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
@@ -96,20 +90,12 @@ def share(call: Callable[[], Any]) -> float:
 def measured(name: str, threads: int, runs: int) -> str:
     torch.set_num_threads(threads)
     call = prepared(MODELS[name])
-    call()
-    plain = name == "Deformable DETR"
-    with_it, without = [], []
-    for _ in range(runs):
-        with_it.append(seconds(call))
-        if plain:
-            with plain_attention():
-                without.append(seconds(call))
-    ours = statistics.median(with_it)
-    cells = [name, MODELS[name].about, str(threads), f"{ours * 1e3:.0f}", f"{share(call):.0%}"]
-    if not plain:
-        return " | ".join([*cells, "has none", "-"])
-    theirs = statistics.median(without)
-    return " | ".join([*cells, f"{theirs * 1e3:.0f}", f"{theirs / ours:.2f}x"])
+    contexts = {"polyop": nullcontext} | ({"plain": plain_attention} if name == "Deformable DETR" else {})
+    samples = interleaved(dict.fromkeys(contexts, call), 0, runs, runs, around=lambda name: contexts[name]())
+    ours, *theirs = (statistics.median(times) for times in samples.values())
+    cells = [name, MODELS[name].about, str(threads), f"{ours:.0f}", f"{share(call):.0%}"]
+    cells += [f"{theirs[0]:.0f}", f"{theirs[0] / ours:.2f}x"] if theirs else ["has none", "-"]
+    return " | ".join(cells)
 
 
 HEAD = "model | input | threads | with polyop, ms | of it polyop's operators | MMCV's plain torch, ms | gain"

@@ -23,6 +23,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ import numpy as np
 import onnx
 import records
 import torch
+from timing import interleaved, once
 from torch import Tensor
 
 import polyop
@@ -39,7 +41,7 @@ from polyop.optimizing import optimize
 RESULTS = Path(__file__).with_name("results") / "pytorch_operators.json"
 FFT, SMALL, LARGE = 1.3, 1 / 3, 1.2  # targets: time of the file, divided by that of eager PyTorch
 MANY = 10_000
-SECONDS, MIN_ROUNDS, MAX_ROUNDS, CALLS = 0.4, 2, 40, 2  # of a call
+SECONDS, MIN_ROUNDS, MAX_ROUNDS = 0.4, 4, 80  # of a call
 
 Function = Callable[..., Any]
 
@@ -325,19 +327,9 @@ def check(case: Case, ours: Sequence[np.ndarray], theirs: Sequence[Tensor]) -> N
 
 
 def milliseconds(runs: Mapping[str, Callable[[], Any]], threads: int) -> dict[str, float]:
-    clock = time.thread_time if threads == 1 else time.perf_counter
-    best = dict.fromkeys(runs, float("inf"))
-    end = time.perf_counter() + SECONDS
-    for rounds in range(MAX_ROUNDS):
-        if rounds >= MIN_ROUNDS and time.perf_counter() > end:
-            break
-        for name, run in runs.items():
-            run()  # the caches are those of the previous contender
-            for _ in range(CALLS):
-                start = clock()
-                run()
-                best[name] = min(best[name], clock() - start)
-    return {name: seconds * 1e3 for name, seconds in best.items()}
+    took = partial(once, clock=time.thread_time if threads == 1 else time.perf_counter)
+    samples = interleaved(runs, SECONDS, MAX_ROUNDS, MIN_ROUNDS, turn=1e-6, took=took)  # a turn is a warm call
+    return {name: min(times) for name, times in samples.items()}
 
 
 def measure(

@@ -12,14 +12,15 @@ errors are distributed evenly), the rest is the input's (and the weights') round
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import onnx
 import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
+from timing import interleaved
 
 import polyop
 
@@ -173,14 +174,8 @@ def main() -> None:
         for kind in ("Q/DQ", "8 bits"):
             got = (sessions[kind].run(None, sessions[kind].feeds)[0].astype(np.float64) - zero) * scale
             errors[kind] = float(np.sqrt(np.mean((got - real) ** 2))) / scale
-        times: dict[str, list[float]] = {kind: [] for kind in sessions}
-        end = time.perf_counter() + options.seconds
-        while time.perf_counter() < end or len(times["f32"]) < 5:
-            for kind, opened in sessions.items():
-                start = time.perf_counter()
-                opened.run(None, opened.feeds)
-                times[kind].append(time.perf_counter() - start)
-        ms = {kind: 1e3 * float(np.median(t)) for kind, t in times.items()}
+        runs = {kind: partial(opened.run, None, opened.feeds) for kind, opened in sessions.items()}
+        ms = {kind: float(np.median(t)) for kind, t in interleaved(runs, options.seconds, 10_000, 5).items()}
         print(
             f"| {case.name} | {ms['f32']:.2f} | {ms['Q/DQ']:.2f} | {ms['8 bits']:.2f} | {ms['Q/DQ'] / ms['8 bits']:.2f}x "
             f"| {errors['Q/DQ']:.3f} | {errors['8 bits']:.3f} |",

@@ -9,12 +9,12 @@ thread, interleaved; a time is the least of the rounds.
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable
 from typing import Any
 
 import onnxruntime as ort
 import torch
+from timing import interleaved
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -47,14 +47,8 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Tensor, ...]]] = {
 }  # fmt: skip
 
 
-def _seconds(call: Callable[[], Any]) -> float:
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
-
-
 def measure(name: str, rounds: int) -> tuple[float, float]:
-    """Returns the seconds in PyTorch and in ONNX Runtime."""
+    """Returns the milliseconds in PyTorch and in ONNX Runtime."""
     call, args = CASES[name]
     with torch.no_grad(), polyop.translations():
         program = torch.onnx.export(_Call(call), args, dynamo=True, verbose=False)
@@ -64,12 +58,10 @@ def measure(name: str, rounds: int) -> tuple[float, float]:
     options.register_custom_ops_library(polyop.get_onnxruntime_op_path())
     session = ort.InferenceSession(program.model_proto.SerializeToString(), options)
     feeds = {i.name: a.numpy() for i, a in zip(session.get_inputs(), args, strict=True)}
-    best = [float("inf")] * 2
-    for _ in range(rounds):
-        with torch.no_grad():
-            best[0] = min(best[0], _seconds(lambda: call(*args)))
-        best[1] = min(best[1], _seconds(lambda: session.run(None, feeds)))
-    return best[0], best[1]
+    with torch.no_grad():
+        runs = {"PyTorch": lambda: call(*args), "ONNX Runtime": lambda: session.run(None, feeds)}
+        eager, exported = (min(times) for times in interleaved(runs, 0, rounds, rounds).values())
+    return eager, exported
 
 
 def main() -> int:
@@ -81,7 +73,7 @@ def main() -> int:
     print("|---|---|---|---|")
     for name in CASES:
         eager, exported = measure(name, rounds)
-        print(f"| {name} | {eager * 1e3:.2f} ms | {exported * 1e3:.2f} ms | {exported / eager:.1f} |", flush=True)
+        print(f"| {name} | {eager:.2f} ms | {exported:.2f} ms | {exported / eager:.1f} |", flush=True)
     return 0
 
 

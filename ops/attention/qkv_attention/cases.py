@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of qkv_attention."""
-
 import torch
 import torch.nn.functional as F
 from benchmark import F16, F32, Call, Cases, Contest, call

@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of scaled_dot_product_attention."""
-
 import torch
 from benchmark import F16, F32, Call, Cases, Contest, call
 from contenders import bytes_of, normal, session, with_torch

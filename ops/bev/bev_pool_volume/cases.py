@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of bev_pool_volume."""
-
 from benchmark import Cases
 from inputs import POINTS
 

@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of batched_rotated_nms."""
-
 from benchmark import Cases
 from inputs import MILLION
 

@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of convex_giou."""
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of convex_iou."""
-
 from benchmark import Cases, call
 
 from ops.boxes.cases import quadrilaterals, sets

@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of diff_iou_rotated_sort_vertices."""
-
 import numpy as np
 import torch
 from benchmark import Call, Cases, Contest, call

@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of min_area_polygons."""
-
 import torch
 from benchmark import Cases, Contest, call
 from contenders import bytes_of, normal, session, with_torch

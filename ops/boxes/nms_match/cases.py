@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of nms_match."""
-
 import numpy as np
 import torch
-from benchmark import Call, Cases, Contest, call
+from benchmark import Cases, Contest, call
 from contenders import bytes_of, session
 from inputs import MILLION, scores
 
@@ -22,6 +20,6 @@ def _(threads: int, kind: str) -> Contest:
     return Contest(ours, {}, bytes_of(boxes, scores))
 
 
-@cases.growth("spread boxes", 1000, MILLION)
-def _(n: int) -> Call:
-    return call("nms_match", spread(n)[None], scores(1, 1, n), torch.tensor(0.5), torch.tensor(0.0))
+cases.growth("spread boxes", 1000, MILLION)(
+    lambda n: call("nms_match", spread(n)[None], scores(1, 1, n), torch.tensor(0.5), torch.tensor(0.0))
+)

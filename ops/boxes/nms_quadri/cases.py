@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of nms_quadri."""
-
 from benchmark import Cases, call
 from inputs import MILLION, scores
 

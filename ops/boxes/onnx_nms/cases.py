@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of onnx_nms."""
-
 import torch
 from benchmark import Call, Cases, call
 from inputs import MILLION, scores

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of points_in_polygons."""
-
 import numpy as np
 import torch
-from benchmark import Call, Cases, Contest, call
+from benchmark import Cases, Contest, call
 from contenders import bytes_of, session, with_torch
 from inputs import MILLION, uniform
 
@@ -28,6 +26,6 @@ def _(threads: int) -> Contest:
                    bytes_of(points, polygons) + 20000 * 64 * 4)  # fmt: skip
 
 
-@cases.growth("points, 64 quadrilaterals", 1000, 10 * MILLION)
-def _(n: int) -> Call:
-    return call("points_in_polygons", uniform(n, 2, high=32 * n**0.5), quadrilaterals(64))
+cases.growth("points, 64 quadrilaterals", 1000, 10 * MILLION)(
+    lambda n: call("points_in_polygons", uniform(n, 2, high=32 * n**0.5), quadrilaterals(64))
+)

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of select_and_pad."""
-
 import numpy as np
 import torch
-from benchmark import Call, Cases, Contest, call
+from benchmark import Cases, Contest, call
 from contenders import normal, session, with_torch
 from inputs import MILLION, gaussian, integers
 
@@ -25,6 +23,6 @@ def _(threads: int) -> Contest:
     return Contest(ours, {"torch index + cat": with_torch(formulation)}, 2 * 6 * 10_000 * 256 * 4)
 
 
-@cases.growth("rows", 1000, 10 * MILLION)
-def _(n: int) -> Call:
-    return call("select_and_pad", gaussian(1, n, 16), integers(2, n), gaussian(16), P=n)
+cases.growth("rows", 1000, 10 * MILLION)(
+    lambda n: call("select_and_pad", gaussian(1, n, 16), integers(2, n), gaussian(16), P=n)
+)

@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of soft_nms."""
-
 import numpy as np
 import torch
 from benchmark import Cases, Contest, call

@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of points_in_boxes_all."""
-
 from benchmark import Cases, call
 from inputs import POINTS, streets
 

@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of points_in_boxes_part."""
-
 import torch
 from benchmark import Cases, call
 from inputs import POINTS, streets

@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of roiaware_pool3d."""
-
 import numpy as np
 import projects
 import torch

@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of dcn_v3."""
-
 import torch
 from benchmark import Call, Cases, of
 from inputs import PIXELS

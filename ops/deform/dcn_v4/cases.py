@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of dcn_v4."""
-
 import projects
 import torch
 from benchmark import F16, F32, Call, Cases, of

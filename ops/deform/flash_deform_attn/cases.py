@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of flash_deform_attn."""
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of ms_deform_attn_by_head."""
-
 import torch
 from benchmark import Call, Cases, of
 from inputs import MILLION

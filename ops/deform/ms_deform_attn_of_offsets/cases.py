@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of ms_deform_attn_of_offsets."""
-
 import numpy as np
 import torch
 from benchmark import Call, Cases, Contest, of

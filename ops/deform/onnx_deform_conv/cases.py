@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of onnx_deform_conv."""
-
 from benchmark import Call, Cases, call, of
 from inputs import PIXELS, gaussian, image
 

@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of openvino_deform_conv2d."""
-
 from benchmark import Call, Cases, of
 from inputs import PIXELS
 

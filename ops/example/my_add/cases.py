@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of my_add."""
-
 import torch
 from benchmark import Call, Cases, Contest, call
 from contenders import bytes_of, in_openvino, normal, session

@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of corner_pool."""
-
 import torch
 from benchmark import Call, Cases, Contest, call
 from contenders import bytes_of, normal, session, with_torch

@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of correlation."""
-
 import projects
 import torch
 import torch.nn.functional as F

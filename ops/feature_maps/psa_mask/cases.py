@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of psa_mask."""
-
 import projects
 import torch
 from benchmark import F32, Call, Cases, Contest, call, of

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of eigh."""
-
 import torch
-from benchmark import Cases, Contest
+from benchmark import Call, Cases
 
 from ops.linalg.cases import well_conditioned
 
@@ -10,7 +8,6 @@ cases = Cases(__file__)
 
 
 @cases.gpu("16 matrices of 128x128, values")
-def _() -> Contest:
+def _() -> Call:
     root = well_conditioned(16, 128)
-    a = root + root.mT
-    return Contest(lambda: torch.ops.polyop.eigh(a)[0], reads=[a], rivals={"torch": lambda: torch.linalg.eigh(a)[0]})
+    return Call(lambda a: torch.ops.polyop.eigh(a)[0], [root + root.mT]).beside(lambda a: torch.linalg.eigh(a)[0])

@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of inverse."""
-
 import numpy as np
 import torch
 from benchmark import Cases, Contest, call
@@ -24,16 +22,7 @@ def _(threads: int) -> Contest:
     return Contest(ours, rivals, 2 * bytes_of(x), tolerance=1e-2)
 
 
-@cases.gpu("4,096 matrices of 4x4")
-def _() -> Contest:
-    a = well_conditioned(4096, 4)
-    return Contest(lambda: torch.ops.polyop.inverse(a), reads=[a], rivals={"torch": lambda: torch.linalg.inv_ex(a)[0]})
-
-
-@cases.gpu("16 matrices of 128x128")
-def _() -> Contest:
-    a = well_conditioned(16, 128)
-    return Contest(lambda: torch.ops.polyop.inverse(a), reads=[a], rivals={"torch": lambda: torch.linalg.inv_ex(a)[0]})
-
-
+cases.gpu("{0:,} matrices of {1}x{1}", over=[(4096, 4), (16, 128)])(
+    lambda count, size: call("inverse", well_conditioned(count, size)).beside(lambda a: torch.linalg.inv_ex(a)[0])
+)
 cases.growth("matrices of 4x4", 1000, MILLION)(lambda n: call("inverse", gaussian(n, 4, 4)))

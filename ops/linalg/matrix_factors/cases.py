@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of matrix_factors."""
-
 import torch
-from benchmark import Cases, Contest
+from benchmark import Call, Cases, call
 
 from ops.linalg.cases import well_conditioned
 
@@ -10,10 +8,6 @@ cases = Cases(__file__)
 
 
 @cases.gpu("Cholesky, 64 matrices of 64x64")
-def _() -> Contest:
+def _() -> Call:
     root = well_conditioned(64, 64)
-    a = root @ root.mT
-    return Contest(
-        lambda: torch.ops.polyop.matrix_factors(a, method="cholesky")[0], reads=[a],
-        rivals={"torch": lambda: torch.linalg.cholesky_ex(a)[0]},
-    )  # fmt: skip
+    return call("matrix_factors", root @ root.mT, method="cholesky").beside(lambda a: torch.linalg.cholesky_ex(a)[0])

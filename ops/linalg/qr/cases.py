@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of qr."""
-
 import torch
 from benchmark import Cases, Contest
 

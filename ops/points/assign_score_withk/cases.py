@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of assign_score_withk."""
-
 import torch
 from benchmark import Call, Cases, call, of
 from inputs import POINTS, gaussian, uniform

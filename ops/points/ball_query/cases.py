@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of ball_query."""
-
 import projects
 import torch
 from benchmark import Cases, Contest, call, mmcv_rival

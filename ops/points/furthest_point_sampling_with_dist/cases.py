@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of furthest_point_sampling_with_dist."""
-
 import torch
 from benchmark import Cases, call
 from inputs import street

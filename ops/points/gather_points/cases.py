@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of gather_points."""
-
 import numpy as np
 import torch
-from benchmark import Call, Cases, Contest, call, of
+from benchmark import Cases, Contest, call, of
 from contenders import in_openvino, normal, session, with_torch
 from inputs import POINTS, gaussian, integers
 
@@ -24,8 +22,6 @@ def _(threads: int) -> Contest:
 
 
 cases.growth("points", 1000, POINTS)(lambda n: call("gather_points", gaussian(1, 16, n), integers(n, 1, n)))
-
-
-@cases.gradient("gather_points 8x64, 4,096 points, 1,024 of them")
-def _() -> Call:
-    return of("gather_points", [torch.randn(8, 64, 4096), torch.randint(4096, (8, 1024)).int()])
+cases.gradient("gather_points 8x64, 4,096 points, 1,024 of them")(
+    lambda: of("gather_points", [torch.randn(8, 64, 4096), torch.randint(4096, (8, 1024)).int()])
+)

@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of stacked_ball_query."""
-
 from benchmark import Cases, call
 from inputs import POINTS, ends, quarter, street
 

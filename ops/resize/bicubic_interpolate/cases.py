@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of bicubic_interpolate."""
-
 import torch
 import torch.nn.functional as F
 from benchmark import F32, Call, Cases, Contest, call, of
@@ -27,8 +25,7 @@ def _(threads: int) -> Contest:
 @cases.differentiable("64x256x256 by 2")
 def resized(dtype: torch.dtype, channels: int = 64, size: int = 256, scale: float = 2.0) -> Call:
     call = of("bicubic_interpolate", [torch.randn(1, channels, size, size)], scale_factor=[scale, scale])
-    call.functions["torch"] = lambda t: F.interpolate(t, scale_factor=scale, mode="bicubic")
-    return call
+    return call.beside(lambda t: F.interpolate(t, scale_factor=scale, mode="bicubic"))
 
 
 cases.gradient("bicubic_interpolate {0}x{1}x{1} by {2}", over=[(64, 64, 2), (3, 360, 2), (64, 200, 0.5)])(

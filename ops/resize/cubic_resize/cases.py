@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of cubic_resize."""
-
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -34,6 +32,6 @@ def _(n: int) -> Call:
     return call("cubic_resize", image(n), torch.tensor([2 * side, 2 * side]))
 
 
-@cases.gradient("cubic_resize 64x64x64 to 128x128")
-def _() -> Call:
-    return of("cubic_resize", [torch.randn(1, 64, 64, 64), torch.tensor([128, 128])])
+cases.gradient("cubic_resize 64x64x64 to 128x128")(
+    lambda: of("cubic_resize", [torch.randn(1, 64, 64, 64), torch.tensor([128, 128])])
+)

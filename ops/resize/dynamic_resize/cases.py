@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of dynamic_resize."""
-
 import numpy as np
 import torch
 import torch.nn.functional as F
-from benchmark import Call, Cases, Contest, call, of
+from benchmark import Cases, Contest, call, of
 from contenders import bytes_of, normal, session, with_torch
 from inputs import PIXELS, image
 
@@ -29,8 +27,6 @@ def _(threads: int, channels: int, height: int, width: int) -> Contest:
 
 cases.in_half("bicubic x3 of 3x1080x1920")
 cases.growth("pixels", 128 * 128, PIXELS)(lambda n: call("dynamic_resize", image(n), torch.tensor([1.0, 1, 2, 2])))
-
-
-@cases.gradient("dynamic_resize 64x64x64 by 2")
-def _() -> Call:
-    return of("dynamic_resize", [torch.randn(1, 64, 64, 64), torch.tensor([1.0, 1, 2, 2])])
+cases.gradient("dynamic_resize 64x64x64 by 2")(
+    lambda: of("dynamic_resize", [torch.randn(1, 64, 64, 64), torch.tensor([1.0, 1, 2, 2])])
+)

@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of border_align."""
-
 import numpy as np
 import projects
 import torch
@@ -55,6 +53,6 @@ def _(dtype: torch.dtype = F32) -> Call:
     return of("border_align", [x, rois], pool_size=10).against_mmcv(forward, backward)
 
 
-@cases.growth("boxes", 1000, MILLION)
-def _(n: int) -> Call:
-    return call("border_align", image_of_rois(), rois_over(n)[None, :, 1:].contiguous(), pool_size=10)
+cases.growth("boxes", 1000, MILLION)(
+    lambda n: call("border_align", image_of_rois(), rois_over(n)[None, :, 1:].contiguous(), pool_size=10)
+)

@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of deform_roi_pool."""
-
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -47,6 +45,6 @@ def _() -> Call:
     return of("deform_roi_pool", inputs, (0, 2), **POOLED, sampling_ratio=2)
 
 
-@cases.growth("rois", 100, 100_000)
-def _(n: int) -> Call:
-    return call("deform_roi_pool", image_of_rois(), rois_over(n), gaussian(n, 2, 7, 7), **POOLED)
+cases.growth("rois", 100, 100_000)(
+    lambda n: call("deform_roi_pool", image_of_rois(), rois_over(n), gaussian(n, 2, 7, 7), **POOLED)
+)

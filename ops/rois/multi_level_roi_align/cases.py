@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of multi_level_roi_align."""
-
 import numpy as np
 import torch
 from benchmark import F16, F32, Call, Cases, Contest, call
@@ -72,8 +70,6 @@ def of_boxes(dtype: torch.dtype, count: int = 1000, scale: int = 4) -> Call:
 
 
 cases.gradient("multi_level_roi_align, 4 levels of 256x200x304, 512 of 7x7")(lambda: of_boxes(F32, 512))
-
-
-@cases.growth("rois", 100, 100_000)
-def _(n: int) -> Call:
-    return call("multi_level_roi_align", rois_over(n), pyramid_of_rois(), **PYRAMID_OF_ROIS)
+cases.growth("rois", 100, 100_000)(
+    lambda n: call("multi_level_roi_align", rois_over(n), pyramid_of_rois(), **PYRAMID_OF_ROIS)
+)

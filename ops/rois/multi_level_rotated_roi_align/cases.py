@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of multi_level_rotated_roi_align."""
-
 import torch
 from benchmark import Call, Cases, call
 
@@ -15,6 +13,6 @@ def _() -> Call:
     return Call(lambda *t: torch.ops.polyop.multi_level_rotated_roi_align(rois, t, **PYRAMID), pyramid())
 
 
-@cases.growth("rois", 100, 100_000)
-def _(n: int) -> Call:
-    return call("multi_level_rotated_roi_align", rois_over(n, True), pyramid_of_rois(), **PYRAMID_OF_ROIS)
+cases.growth("rois", 100, 100_000)(
+    lambda n: call("multi_level_rotated_roi_align", rois_over(n, True), pyramid_of_rois(), **PYRAMID_OF_ROIS)
+)

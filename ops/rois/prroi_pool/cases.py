@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of prroi_pool."""
-
-from benchmark import Call, Cases, Contest, call, of
+from benchmark import Cases, Contest, call, of
 from contenders import bytes_of, in_torch, normal, session
 
 from ops.rois.cases import POOLED, boxes, features, image_of_rois, rois_of, rois_over
@@ -18,9 +16,7 @@ def _(threads: int) -> Contest:
                    bytes_of(x) + 500 * 256 * 49 * 4)  # fmt: skip
 
 
-@cases.gradient("prroi_pool of features and boxes, 256x100x152, 512 of 7x7")
-def _() -> Call:
-    return of("prroi_pool", [features(), boxes()], (0, 1), **POOLED)
-
-
+cases.gradient("prroi_pool of features and boxes, 256x100x152, 512 of 7x7")(
+    lambda: of("prroi_pool", [features(), boxes()], (0, 1), **POOLED)
+)
 cases.growth("rois", 100, 100_000)(lambda n: call("prroi_pool", image_of_rois(), rois_over(n), **POOLED))

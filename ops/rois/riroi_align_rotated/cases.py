@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of riroi_align_rotated."""
-
 from benchmark import Call, Cases, Contest, call, of
 from contenders import bytes_of, in_torch, normal, session
 

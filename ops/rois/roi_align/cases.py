@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of roi_align."""
-
 import numpy as np
 import projects
 import torch

@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of grid_sampler."""
-
 from itertools import product
 
 import numpy as np

@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of rotate."""
-
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -33,6 +31,6 @@ def _(n: int) -> Call:
     return call("rotate", image(n)[0], torch.tensor(20.0), torch.tensor([side / 2, side / 2]))
 
 
-@cases.gradient("rotate 64x200x200 by 30 degrees")
-def _() -> Call:
-    return of("rotate", [torch.randn(64, 200, 200), torch.tensor(30.0), torch.tensor([100.0, 100])], (0, 1, 2))
+cases.gradient("rotate 64x200x200 by 30 degrees")(
+    lambda: of("rotate", [torch.randn(64, 200, 200), torch.tensor(30.0), torch.tensor([100.0, 100])], (0, 1, 2))
+)

@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of embedding_bag."""
-
 import numpy as np
 import torch
 from benchmark import Cases, Contest
@@ -9,10 +7,7 @@ from contenders import in_openvino, normal, session, with_torch
 cases = Cases(__file__)
 
 
-@cases.cpu(
-    "{} of 4,000 bags of 20 rows of 100,000, {} channels",
-    over=[("sum", 64), ("mean", 128), ("max", 32)],
-)
+@cases.cpu("{} of 4,000 bags of 20 rows of 100,000, {} channels", over=[("sum", 64), ("mean", 128), ("max", 32)])
 def _(threads: int, mode: str, channels: int) -> Contest:
     table = normal(32, 100_000, channels)
     indices = np.random.default_rng(33).integers(0, 100_000, 80_000)

@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of scatter_nd."""
-
 import numpy as np
 import torch
 from benchmark import Call, Cases, Contest, call

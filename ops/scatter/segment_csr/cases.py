@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of segment_csr."""
-
 import numpy as np
 import torch
 from benchmark import Call, Cases, Contest, call, of
@@ -44,11 +42,9 @@ def _(dtype: torch.dtype) -> Call:
     )  # fmt: skip
 
 
-@cases.growth("rows", 1000, POINTS)
-def _(n: int) -> Call:
-    return call("segment_csr", gaussian(n, 16), torch.arange(0, n + 4, 4).clamp(max=n), reduce="sum")
-
-
-@cases.gradient("segment_csr 60,000x64, tens, {}", over=["sum", "mean", "mul", "max"])
-def _(reduce: str) -> Call:
-    return of("segment_csr", [torch.rand(60_000, 64) + 0.5, torch.arange(0, 60_001, 10)], reduce=reduce)
+cases.growth("rows", 1000, POINTS)(
+    lambda n: call("segment_csr", gaussian(n, 16), torch.arange(0, n + 4, 4).clamp(max=n), reduce="sum")
+)
+cases.gradient("segment_csr 60,000x64, tens, {}", over=["sum", "mean", "mul", "max"])(
+    lambda reduce: of("segment_csr", [torch.rand(60_000, 64) + 0.5, torch.arange(0, 60_001, 10)], reduce=reduce)
+)

@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of causal_conv1d."""
-
 import torch
 import torch.nn.functional as F
 from benchmark import F16, F32, Call, Cases, Contest, call, of
@@ -29,8 +27,7 @@ def composed(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 def convolved(dtype: torch.dtype, channels: int = 1536, steps: int = 2048) -> Call:
     shapes = [(2, channels, steps), (channels, 4), (channels,)]
     call = of("causal_conv1d", [*(torch.randn(*s).to(dtype) for s in shapes), None], (0, 1, 2), activation="silu")
-    call.functions["torch"] = composed
-    return call
+    return call.beside(composed)
 
 
 cases.gradient("causal_conv1d 2x512, 4,096 steps, width 4")(lambda: convolved(F32, 512, 4096))

@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of selective_scan."""
-
 import numpy as np
 import torch
 import torch.nn.functional as F

@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of argsort."""
-
 import torch
 from benchmark import Cases, Contest, call
 from contenders import bytes_of, normal, session, with_torch
@@ -29,12 +27,7 @@ def _(threads: int) -> Contest:
     return Contest(ours, {"torch argsort(stable)": theirs}, 3 * bytes_of(x), tolerance=0)
 
 
-@cases.gpu("100,000 integers")
-def _() -> Contest:
-    x = torch.randperm(100_000).int()
-    return Contest(
-        lambda: torch.ops.polyop.argsort(x), reads=[x], rivals={"torch": lambda: torch.argsort(x, stable=True)}
-    )
-
-
+cases.gpu("100,000 integers")(
+    lambda: call("argsort", torch.randperm(100_000).int()).beside(lambda x: torch.argsort(x, stable=True))
+)
 cases.growth("numbers", 1000, POINTS)(lambda n: call("argsort", integers(n, n)))

@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of get_indice_pairs."""
-
 from benchmark import Cases
 from inputs import MILLION
 

@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of get_indice_pairs_implicit_gemm."""
-
 from benchmark import Cases
 from inputs import MILLION
 

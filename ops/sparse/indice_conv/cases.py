@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of indice_conv."""
-
 import torch
 from benchmark import Call, Cases, of
 from inputs import MILLION

@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of pixel_group."""
-
 from collections import deque
 
 import numpy as np

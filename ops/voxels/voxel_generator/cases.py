@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of voxel_generator."""
-
 import numpy as np
 from benchmark import Call, Cases, Contest, call
 from contenders import bytes_of, session

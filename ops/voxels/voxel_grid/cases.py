@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of voxel_grid."""
-
 import numpy as np
 import torch
 from benchmark import Cases, Contest, call
