@@ -44,7 +44,7 @@ def nms_match(dets: Tensor, iou_threshold: float) -> list[list[int]]:
     return [group.tolist() for group in functional.nms_match(dets, iou_threshold)]
 
 
-_OFFSETS = 72  # of a lane, as CLRNet has it: x at so many rows of the image
+_OFFSETS = 72  # of a lane, as CLRNet has it: x at this number of rows of the image
 _BEFORE_OFFSETS = 5  # two class scores, start as a fraction of the rows, x of the start, length in rows
 
 
@@ -52,8 +52,8 @@ _BEFORE_OFFSETS = 5  # two class scores, start as a fraction of the rows, x of t
 def line_nms_forward(boxes: Tensor, scores: Tensor, overlap: float, top_k: int) -> list[Tensor]:
     """Suppresses lanes [n, 77] whose mean distance to a kept one, in the rows that both cross, is less than `overlap`.
 
-    Returns the kept indices [n], the rest 0; their number; and for each lane one more than the position of the last kept
-    lane that is as close, 0 for none. From onedl-mmcv 2.3 on; https://arxiv.org/abs/2203.10350.
+    Returns the kept indices [n], the rest 0; their number; and for each lane one more than the position of the last
+    kept lane that is as close, 0 for none. From onedl-mmcv 2.3 on; https://arxiv.org/abs/2203.10350.
     """
     if boxes.dim() != 2 or boxes.shape[1] != _BEFORE_OFFSETS + _OFFSETS:
         raise ValueError(f"line_nms: boxes: expected shape [n, {_BEFORE_OFFSETS + _OFFSETS}], got {list(boxes.shape)}")
