@@ -1,57 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "adapters/resolve.h"
 
-#include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <iterator>
 #include <string>
 #include <vector>
 
+#include "adapters/json_attributes.h"
 #include "core/guard.h"
 #include "core/node_resolution.h"
-#include "nlohmann/json.hpp"
 
 namespace polyop {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-bool IsReal(const Json& json) { return json.is_number() || json == "Infinity" || json == "-Infinity" || json == "NaN"; }
-double Real(const Json& json) {
-  return json.is_string() ? std::strtod(json.get_ref<const std::string&>().c_str(), nullptr) : json.get<double>();
-}
-
-class NodeAttributes : public AttrSource {
- public:
-  explicit NodeAttributes(const Json& values) : values_(values) {}
-
-  bool Get(const char* name, AttrValue* value) override {
-    const auto found = values_.find(name);
-    if (found == values_.end()) return false;
-    if (found->is_number_integer()) {
-      *value = AttrValue::Int(found->get<int64_t>());
-    } else if (IsReal(*found)) {
-      *value = AttrValue::Float(Real(*found));
-    } else if (found->is_string()) {
-      *value = AttrValue::String(found->get<std::string>());
-    } else if (!found->is_array() || found->empty()) {  // an empty list is an absent attribute in every runtime
-      return false;
-    } else if (found->front().is_number_integer()) {
-      *value = AttrValue::Ints(found->get<std::vector<int64_t>>());
-    } else if (IsReal(found->front())) {
-      std::vector<double> reals;
-      std::transform(found->begin(), found->end(), std::back_inserter(reals), Real);
-      *value = AttrValue::Floats(std::move(reals));
-    } else {
-      return false;
-    }
-    return true;
-  }
-
- private:
-  const Json& values_;
-};
 
 Json ToJson(const AttrSpec& spec, const AttrValue& value) {
   if (value.type == AttrType::kFloat) return std::isfinite(value.floats[0]) ? Json(value.floats[0]) : Json(nullptr);
@@ -73,7 +32,7 @@ std::vector<NodeCandidate> FindCandidates(const std::string& domain, const std::
 Json Resolve(const Json& node) {
   const std::vector<NodeCandidate> candidates = FindCandidates(node.at("domain"), node.at("type"));
   if (candidates.empty()) return nullptr;
-  NodeAttributes attributes(node.at("attributes"));
+  JsonAttributes attributes(node.at("attributes"));
   NodeCandidate resolved;
   const Status status = ResolveNode(candidates, attributes, &resolved);
   if (resolved.op == nullptr) return {{"operator", nullptr}, {"error", status.message()}};

@@ -4,12 +4,18 @@
 set(platform "${POLYOP_ROOT}/platform/posix")
 if(WIN32)
   set(platform "${POLYOP_ROOT}/platform/windows")
+elseif(POLYOP_WASM)
+  set(platform "${POLYOP_ROOT}/platform/wasm")
 endif()
 file(GLOB core_sources CONFIGURE_DEPENDS "${POLYOP_ROOT}/core/*.cc")
 list(APPEND core_sources "${platform}/memory.cc" "${platform}/process.cc")
 file(GLOB kernels_sources CONFIGURE_DEPENDS "${POLYOP_ROOT}/kernels/*/*.cc")
 list(FILTER core_sources EXCLUDE REGEX "_test\\.cc$")
 list(FILTER kernels_sources EXCLUDE REGEX "_test\\.cc$")
+if(POLYOP_WASM)
+  list(APPEND core_sources "${platform}/exceptions.cc")
+  list(FILTER kernels_sources EXCLUDE REGEX "/thread_pool\\.cc$")
+endif()
 add_library(polyop_core OBJECT ${core_sources})
 target_include_directories(polyop_core PUBLIC "${POLYOP_ROOT}")
 target_link_libraries(polyop_core PUBLIC Threads::Threads)
@@ -27,9 +33,14 @@ endif()
 
 # The operators' definitions, and their shape inference, as JSON, for several adapters and the CLI.
 add_library(polyop_catalogue OBJECT EXCLUDE_FROM_ALL "${POLYOP_ROOT}/adapters/catalogue.cc"
-  "${POLYOP_ROOT}/adapters/resolve.cc" "${POLYOP_ROOT}/adapters/shapes.cc")
+  "${POLYOP_ROOT}/adapters/patterns.cc" "${POLYOP_ROOT}/adapters/resolve.cc" "${POLYOP_ROOT}/adapters/shapes.cc")
 target_link_libraries(polyop_catalogue PUBLIC polyop_core nlohmann_json::nlohmann_json)
 target_compile_definitions(polyop_catalogue PRIVATE POLYOP_CUDA=$<BOOL:${POLYOP_CUDA}>)
+
+# The patterns of all rooms, which register themselves, for the libraries for ONNX Runtime.
+file(GLOB patterns CONFIGURE_DEPENDS "${POLYOP_ROOT}/ops/*/patterns/*.cc")
+add_library(polyop_patterns OBJECT EXCLUDE_FROM_ALL ${patterns})
+target_link_libraries(polyop_patterns PUBLIC polyop_core)
 
 add_subdirectory(adapters/c)
 if(POLYOP_BUILD_ONNXRUNTIME)

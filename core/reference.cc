@@ -90,7 +90,8 @@ class WideOutputs : public OutputSource {
   std::vector<Pair> pairs_;
 };
 
-// Reference kernels run on one thread.
+}  // namespace
+
 ContextBackend SerialBackend() {
   ContextBackend backend;
   backend.parallel = [](void*, int64_t tasks, void (*body)(void*, int64_t), void* argument) {
@@ -100,8 +101,6 @@ ContextBackend SerialBackend() {
   backend.release = [](void*, void* memory) { FreeAligned(memory); };
   return backend;
 }
-
-}  // namespace
 
 Status CallReference(const Op& op, const void* params, std::span<const AnyTensor> inputs, OutputSource& outputs) {
   PreparedCall call;

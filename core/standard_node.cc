@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "core/call.h"
+#include "core/node_resolution.h"
 #include "core/reference.h"
 
 namespace polyop {
@@ -162,6 +163,22 @@ std::unique_ptr<OperatorCall> OperatorCall::Mirror(const StandardNode& node, con
     }
   }
   return nullptr;
+}
+
+std::unique_ptr<OperatorCall> OperatorCall::OfNode(const StandardNode& node, std::string_view name) {
+  const size_t colons = name.find("::");
+  const std::vector<NodeCandidate> candidates = CandidatesFor(name.substr(0, colons), name.substr(colons + 2));
+  NodeCandidate resolved;
+  if (candidates.empty() || !ResolveNode(candidates, node.attributes, &resolved).ok()) return nullptr;
+  std::vector<int> inputs = FirstIntegers(node.inputs.size()), outputs = FirstIntegers(node.outputs.size());
+  Params params;
+  if (!HasKernel(*resolved.op, node, inputs, outputs) ||
+      !resolved.op->MakeParams(*resolved.node, node.attributes, &params).ok()) {
+    return nullptr;
+  }
+  outputs.resize(static_cast<size_t>(resolved.op->signatures[0].signature->num_outputs()), -1);
+  return std::unique_ptr<OperatorCall>(
+      new OperatorCall(*resolved.op, std::move(params), std::move(inputs), std::move(outputs)));
 }
 
 Status OperatorCall::Run(std::span<const AnyTensor> inputs, OutputSource& outputs, const Context* context) const {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -93,6 +94,9 @@ class OperatorCall : public StandardKernel {
   /// Returns the call of the operator whose node name mirrors the standard operator (NodeName::Mirror), with the node's
   /// own inputs, outputs and attributes; null if the operator leaves the node to the runtime, or for the reasons above.
   static std::unique_ptr<OperatorCall> Mirror(const StandardNode& node, const char* node_name);
+  /// Returns the call of polyop's own node of this name, "mmcv::MMCVCornerPool", with these inputs, outputs and
+  /// attributes; null for the reasons above.
+  static std::unique_ptr<OperatorCall> OfNode(const StandardNode& node, std::string_view name);
 
   Status Run(std::span<const AnyTensor> inputs, OutputSource& outputs, const Context* context) const override;
 

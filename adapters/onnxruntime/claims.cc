@@ -105,7 +105,8 @@ void Trace(const std::vector<const OrtNode*>& claims, size_t nodes) {
 
 }  // namespace
 
-Status FindClaims(const OrtGraph* graph, const ProviderOptions& options, std::vector<const OrtNode*>* claims) {
+Status FindClaims(const OrtGraph* graph, const ProviderOptions& options, const std::set<const OrtNode*>& taken,
+                  std::vector<const OrtNode*>* claims) {
   size_t count = 0;
   POLYOP_RETURN_IF_ERROR(FromOrt(Api().Graph_GetNumNodes(graph, &count)));
   std::vector<const OrtNode*> nodes(count);
@@ -113,7 +114,7 @@ Status FindClaims(const OrtGraph* graph, const ProviderOptions& options, std::ve
   Nodes claimed;
   for (const OrtNode* const node : nodes) {
     const StandardOperator* const standard = FindStandard(TypeOf(node));
-    if (standard == nullptr || !options.Claims(standard->type) || IsTaken(node)) continue;
+    if (standard == nullptr || !options.Claims(standard->type) || IsTaken(node) || taken.contains(node)) continue;
     if (IsFaster(node, *standard, options) && !IsBetweenQuantization(node)) claimed.insert(node);
   }
   // A node that is left may be the neighbour that another one needs.

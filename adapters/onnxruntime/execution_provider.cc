@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "adapters/onnxruntime/claims.h"
+#include "adapters/onnxruntime/fusions.h"
 #include "adapters/onnxruntime/known_node.h"
 #include "adapters/onnxruntime/provider_options.h"
 #include "adapters/onnxruntime/session_call.h"
@@ -32,26 +35,6 @@ const OrtEpApi& EpApi() { return *Api().GetEpApi(); }
 
 // ---- Kernels --------------------------------------------------------------------------------------------------------
 
-class NodeOutputs : public OutputSource {
- public:
-  NodeOutputs(OrtKernelContext* context, const std::vector<bool>& requested)
-      : context_(context), requested_(requested) {}
-  bool Requested(int index) override {
-    return static_cast<size_t>(index) < requested_.size() && requested_[static_cast<size_t>(index)];
-  }
-  Status Allocate(int index, DType, const Shape& shape, void** data) override {
-    OrtValue* value = nullptr;
-    POLYOP_RETURN_IF_ERROR(FromOrt(Api().KernelContext_GetOutput(context_, static_cast<size_t>(index), shape.begin(),
-                                                                 static_cast<size_t>(shape.rank()), &value)));
-    if (value == nullptr) return Internal("output ", index, " could not be allocated");
-    return FromOrt(Api().GetTensorMutableData(value, data));
-  }
-
- private:
-  OrtKernelContext* context_;
-  const std::vector<bool>& requested_;
-};
-
 // The kernel of a claimed node.
 class ClaimedNode : public OrtKernelImpl {
  public:
@@ -70,7 +53,9 @@ class ClaimedNode : public OrtKernelImpl {
   Status Create(const StandardOperator& standard, const OrtKernelInfo* info) {
     KnownNode known;
     POLYOP_RETURN_IF_ERROR(ReadNode(info, &known));
-    for (const KnownTensor& output : known.outputs) requested_.push_back(output.present);
+    for (const KnownTensor& output : known.outputs) {
+      outputs_.push_back(output.present ? static_cast<int>(outputs_.size()) : -1);
+    }
     kernel_ = standard.make(known.view());
     if (kernel_ != nullptr) return Status::Ok();
     return Internal(prefix_, "expected what the graph stated when the node was claimed, got other types or values");
@@ -80,7 +65,7 @@ class ClaimedNode : public OrtKernelImpl {
   Status Run(OrtKernelContext* context) const {
     std::vector<AnyTensor> inputs;
     POLYOP_RETURN_IF_ERROR(ReadInputs(context, &inputs));
-    NodeOutputs outputs(context, requested_);
+    CallOutputs outputs(context, outputs_);
     if (reference_) return kernel_->Run(inputs, outputs, nullptr);
     const SessionBackend session(context);
     const Context kernel_context(session.backend());
@@ -89,8 +74,8 @@ class ClaimedNode : public OrtKernelImpl {
 
   const Host& host_;
   const bool reference_;
-  std::string prefix_;  // "polyop::GridSample (node 'sample'): "
-  std::vector<bool> requested_;
+  std::string prefix_;        // "polyop::GridSample (node 'sample'): "
+  std::vector<int> outputs_;  // the node's index of each, or -1
   std::unique_ptr<StandardKernel> kernel_;
 };
 
@@ -145,10 +130,13 @@ class Provider : public OrtEp {
 
  private:
   static Provider& Self(OrtEp* self) { return *static_cast<Provider*>(self); }
-  Status Claim(const OrtGraph* graph, OrtEpGraphSupportInfo* info) const;
+  Status Claim(const OrtGraph* graph, OrtEpGraphSupportInfo* info);
+  Status Fuse(const OrtGraph* graph, OrtEpGraphSupportInfo* info, std::set<const OrtNode*>* taken);
+  Status CompileAll(const OrtNode* const* fused, size_t count, OrtNodeComputeInfo** functions);
 
   const Factory& factory_;
   const ProviderOptions options_;
+  std::vector<Fusion> fusions_;  // of the graph of the last call
 };
 
 // The factory of a runtime's providers. It is never deleted.
@@ -193,6 +181,7 @@ class Factory : public OrtEpFactory {
   const Host& host() const { return host_; }
   const std::string& name() const { return name_; }
   const OrtKernelRegistry* registry() const { return registry_; }
+  const std::vector<OrtCustomOpDomain*>& domains() const { return domains_; }
 
   std::string registration;  // the name under which it is registered; empty if it is not
 
@@ -242,11 +231,49 @@ Provider::Provider(const Factory& factory, const ProviderOptions& options)
   GetKernelRegistry = [](OrtEp* self, const OrtKernelRegistry** registry) noexcept -> OrtStatus* {
     return *registry = Self(self).factory_.registry(), nullptr;
   };
+  Compile = [](OrtEp* self, const OrtGraph**, const OrtNode** fused, size_t count, OrtNodeComputeInfo** functions,
+               OrtNode**) noexcept {
+    return Guarded(Self(self).factory_.host(), [&] { return Self(self).CompileAll(fused, count, functions); });
+  };
+  ReleaseNodeComputeInfos = [](OrtEp*, OrtNodeComputeInfo** functions, size_t count) noexcept {
+    std::for_each_n(functions, count, DeleteFused);
+  };
 }
 
-Status Provider::Claim(const OrtGraph* graph, OrtEpGraphSupportInfo* info) const {
+Status Provider::Fuse(const OrtGraph* graph, OrtEpGraphSupportInfo* info, std::set<const OrtNode*>* taken) {
+  fusions_.clear();
+  POLYOP_RETURN_IF_ERROR(FindFusions(graph, options_, factory_.domains(), &fusions_));
+  OrtNodeFusionOptions options{};
+  options.ort_version_supported = factory_.host().version;
+  for (const Fusion& fusion : fusions_) {
+    POLYOP_RETURN_IF_ERROR(
+        FromOrt(EpApi().EpGraphSupportInfo_AddNodesToFuse(info, fusion.nodes.data(), fusion.nodes.size(), &options)));
+    taken->insert(fusion.nodes.begin(), fusion.nodes.end());
+  }
+  return Status::Ok();
+}
+
+Status Provider::CompileAll(const OrtNode* const* fused, size_t count, OrtNodeComputeInfo** functions) {
+  for (size_t i = 0; i < count; ++i) {
+    std::vector<const OrtValueInfo*> outputs;
+    POLYOP_RETURN_IF_ERROR(OutputsOf(fused[i], &outputs));
+    const char* name = "";
+    if (!outputs.empty()) POLYOP_RETURN_IF_ERROR(FromOrt(Api().GetValueInfoName(outputs[0], &name)));
+    const auto fusion = std::find_if(fusions_.begin(), fusions_.end(), [&](const Fusion& f) {
+      return std::find(f.outputs.begin(), f.outputs.end(), name) != f.outputs.end();
+    });
+    if (fusion == fusions_.end()) return Internal("expected a node that polyop's patterns found, got another");
+    POLYOP_RETURN_IF_ERROR(MakeFused(std::move(*fusion), fused[i], factory_.host(), &functions[i]));
+    fusions_.erase(fusion);
+  }
+  return Status::Ok();
+}
+
+Status Provider::Claim(const OrtGraph* graph, OrtEpGraphSupportInfo* info) {
+  std::set<const OrtNode*> taken;
+  if (options_.patterns) POLYOP_RETURN_IF_ERROR(Fuse(graph, info, &taken));
   std::vector<const OrtNode*> claims;
-  POLYOP_RETURN_IF_ERROR(FindClaims(graph, options_, &claims));
+  POLYOP_RETURN_IF_ERROR(FindClaims(graph, options_, taken, &claims));
   for (const OrtNode* const node : claims) {
     const OrtKernelDef* definition = nullptr;
     POLYOP_RETURN_IF_ERROR(FromOrt(EpApi().EpGraphSupportInfo_LookUpKernel(info, node, &definition)));

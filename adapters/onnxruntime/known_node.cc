@@ -14,19 +14,6 @@ namespace {
 // Larger constants are weights, whose values no kernel's choice depends on and whose access may read a file.
 constexpr int64_t kMaxConstant = 64;
 
-class GraphAttributes : public AttrSource {
- public:
-  explicit GraphAttributes(const OrtNode* node) : node_(node) {}
-  bool Get(const char* name, AttrValue* value) override {
-    const OrtOpAttr* attribute = nullptr;
-    const bool found = FromOrt(Api().Node_GetAttributeByName(node_, name, &attribute)).ok();
-    return found && attribute != nullptr && ReadAttribute(attribute, value);
-  }
-
- private:
-  const OrtNode* node_;
-};
-
 // Reads type and shape. Leaves out what is unknown, and all of what is no tensor.
 Status ReadType(const OrtTypeInfo* type, KnownTensor* tensor) {
   const OrtTensorTypeAndShapeInfo* info = nullptr;
@@ -47,10 +34,10 @@ Status ReadType(const OrtTypeInfo* type, KnownTensor* tensor) {
   return Status::Ok();
 }
 
-bool IsSmall(const KnownTensor& tensor) {
+bool IsSmall(const KnownTensor& tensor, int64_t max_constant) {
   if (!tensor.dtype.has_value() || !tensor.shape.has_value()) return false;
   const std::optional<int64_t> elements = tensor.shape->NumElements();
-  return elements.has_value() && *elements <= kMaxConstant;
+  return elements.has_value() && *elements <= max_constant;
 }
 
 Status ReadElements(const OrtValue* value, KnownTensor* tensor) {
@@ -60,23 +47,9 @@ Status ReadElements(const OrtValue* value, KnownTensor* tensor) {
   return Status::Ok();
 }
 
-Status ReadValue(const OrtValueInfo* value, KnownTensor* tensor) {
-  if (value == nullptr) return Status::Ok();
-  tensor->present = true;
-  const OrtTypeInfo* type = nullptr;
-  if (!FromOrt(Api().GetValueInfoTypeInfo(value, &type)).ok()) return Status::Ok();
-  POLYOP_RETURN_IF_ERROR(ReadType(type, tensor));
-  bool is_constant = false;
-  const OrtValue* elements = nullptr;
-  POLYOP_RETURN_IF_ERROR(FromOrt(Api().ValueInfo_IsConstantInitializer(value, &is_constant)));
-  if (!is_constant || !IsSmall(*tensor)) return Status::Ok();
-  POLYOP_RETURN_IF_ERROR(FromOrt(Api().ValueInfo_GetInitializerValue(value, &elements)));
-  return elements == nullptr ? Status::Ok() : ReadElements(elements, tensor);
-}
-
 Status ReadValues(const std::vector<const OrtValueInfo*>& values, std::vector<KnownTensor>* tensors) {
   tensors->resize(values.size());
-  for (size_t i = 0; i < values.size(); ++i) POLYOP_RETURN_IF_ERROR(ReadValue(values[i], &(*tensors)[i]));
+  for (size_t i = 0; i < values.size(); ++i) POLYOP_RETURN_IF_ERROR(ReadValue(values[i], kMaxConstant, &(*tensors)[i]));
   return Status::Ok();
 }
 
@@ -101,10 +74,31 @@ Status ReadInput(const OrtKernelInfo* info, size_t index, KnownTensor* tensor) {
   int is_constant = 0;
   const OrtValue* elements = nullptr;
   POLYOP_RETURN_IF_ERROR(FromOrt(Api().KernelInfoGetConstantInput_tensor(info, index, &is_constant, &elements)));
-  return is_constant == 0 || elements == nullptr || !IsSmall(*tensor) ? Status::Ok() : ReadElements(elements, tensor);
+  return is_constant == 0 || elements == nullptr || !IsSmall(*tensor, kMaxConstant) ? Status::Ok()
+                                                                                    : ReadElements(elements, tensor);
 }
 
 }  // namespace
+
+bool GraphAttributes::Get(const char* name, AttrValue* value) {
+  const OrtOpAttr* attribute = nullptr;
+  const bool found = FromOrt(Api().Node_GetAttributeByName(node_, name, &attribute)).ok();
+  return found && attribute != nullptr && ReadAttribute(attribute, value);
+}
+
+Status ReadValue(const OrtValueInfo* value, int64_t max_constant, KnownTensor* tensor) {
+  if (value == nullptr) return Status::Ok();
+  tensor->present = true;
+  const OrtTypeInfo* type = nullptr;
+  if (!FromOrt(Api().GetValueInfoTypeInfo(value, &type)).ok()) return Status::Ok();
+  POLYOP_RETURN_IF_ERROR(ReadType(type, tensor));
+  bool is_constant = false;
+  const OrtValue* elements = nullptr;
+  POLYOP_RETURN_IF_ERROR(FromOrt(Api().ValueInfo_IsConstantInitializer(value, &is_constant)));
+  if (!is_constant || !IsSmall(*tensor, max_constant)) return Status::Ok();
+  POLYOP_RETURN_IF_ERROR(FromOrt(Api().ValueInfo_GetInitializerValue(value, &elements)));
+  return elements == nullptr ? Status::Ok() : ReadElements(elements, tensor);
+}
 
 Status InputsOf(const OrtNode* node, std::vector<const OrtValueInfo*>* values) {
   size_t count = 0;

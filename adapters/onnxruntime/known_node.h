@@ -27,6 +27,19 @@ struct KnownNode {
 Status ReadNode(const OrtNode* node, KnownNode* known);
 Status ReadNode(const OrtKernelInfo* info, KnownNode* known);
 
+/// Reads what the graph states of a value, and the elements of constants of up to `max_constant`.
+Status ReadValue(const OrtValueInfo* value, int64_t max_constant, KnownTensor* tensor);
+
+/// The attributes of a graph's node.
+class GraphAttributes : public AttrSource {
+ public:
+  explicit GraphAttributes(const OrtNode* node) : node_(node) {}
+  bool Get(const char* name, AttrValue* value) override;
+
+ private:
+  const OrtNode* node_;
+};
+
 /// Returns the values of a node; null for omitted ones.
 Status InputsOf(const OrtNode* node, std::vector<const OrtValueInfo*>* values);
 Status OutputsOf(const OrtNode* node, std::vector<const OrtValueInfo*>* values);

@@ -86,6 +86,24 @@ bool ReadAttribute(const OrtOpAttr* attribute, AttrValue* value) {
   return false;
 }
 
+Status MakeAttribute(const char* name, const AttrValue& value, Attribute* attribute) {
+  OrtOpAttr* raw = nullptr;
+  const auto make = [&](const void* data, size_t count, OrtOpAttrType type) {
+    const Status status = FromOrt(Api().CreateOpAttr(name, data, static_cast<int>(count), type, &raw));
+    attribute->reset(raw);
+    return status;
+  };
+  const std::vector<float> floats(value.floats.begin(), value.floats.end());
+  switch (value.type) {
+    case AttrType::kInt: return make(value.ints.data(), 1, ORT_OP_ATTR_INT);
+    case AttrType::kFloat: return make(floats.data(), 1, ORT_OP_ATTR_FLOAT);
+    case AttrType::kString: return make(value.text.c_str(), value.text.size(), ORT_OP_ATTR_STRING);
+    case AttrType::kInts: return make(value.ints.data(), value.ints.size(), ORT_OP_ATTR_INTS);
+    case AttrType::kFloats: return make(floats.data(), floats.size(), ORT_OP_ATTR_FLOATS);
+  }
+  return Internal("attribute '", name, "': unknown type");
+}
+
 bool InferenceAttributes::Get(const char* name, AttrValue* value) {
   const OrtOpAttr* attribute = nullptr;
   const bool found = Succeeded(Api().ShapeInferContext_GetAttribute(context_, name, &attribute));

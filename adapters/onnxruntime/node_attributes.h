@@ -2,6 +2,8 @@
 // Reads a node's attributes from ONNX Runtime, when a kernel is created and in shape inference.
 #pragma once
 
+#include <memory>
+
 #include "adapters/onnxruntime/ort_api.h"
 #include "core/op.h"
 
@@ -18,6 +20,14 @@ class KernelAttributes : public AttrSource {
 
 /// Returns false if the attribute has another type than AttrValue supports.
 bool ReadAttribute(const OrtOpAttr* attribute, AttrValue* value);
+
+struct ReleaseAttribute {
+  void operator()(OrtOpAttr* attribute) const { Api().ReleaseOpAttr(attribute); }
+};
+using Attribute = std::unique_ptr<OrtOpAttr, ReleaseAttribute>;
+
+/// Creates an attribute of the runtime.
+Status MakeAttribute(const char* name, const AttrValue& value, Attribute* attribute);
 
 class InferenceAttributes : public AttrSource {
  public:

@@ -71,15 +71,9 @@ Status ReadOption(const std::string& name, const std::string& text, ProviderOpti
   if (name == "claim") return ReadClaim(text, options);
   if (name == "trace") return ReadSwitch(name, text, &options->trace);
   if (name == "only_faster") return ReadSwitch(name, text, &options->only_faster);
-  if (name != "patterns") {
-    return InvalidArgument(ProviderName(), ": expected the options claim, only_faster, patterns and trace, got '", name,
-                           "'");
-  }
-  if (text == "0") return Status::Ok();
-  return InvalidArgument(ProviderName(),
-                         ": option 'patterns': expected 0, because this version replaces single nodes "
-                         "only (`polyop optimize` replaces patterns in files), got '",
-                         text, "'");
+  if (name == "patterns") return ReadSwitch(name, text, &options->patterns);
+  return InvalidArgument(ProviderName(), ": expected the options claim, only_faster, patterns and trace, got '", name,
+                         "'");
 }
 
 }  // namespace

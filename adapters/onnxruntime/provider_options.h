@@ -17,6 +17,7 @@ struct ProviderOptions {
   std::set<std::string> claimed;
   bool only_faster = true;
   bool trace = false;
+  bool patterns = true;
 
   bool Claims(std::string_view type) const { return claims_all || claimed.contains(std::string(type)); }
 };

@@ -11,29 +11,6 @@
 namespace polyop::onnxruntime {
 namespace {
 
-struct ReleaseAttribute {
-  void operator()(OrtOpAttr* attribute) const { Api().ReleaseOpAttr(attribute); }
-};
-using Attribute = std::unique_ptr<OrtOpAttr, ReleaseAttribute>;
-
-Status MakeAttribute(const char* name, const AttrValue& value, Attribute* attribute) {
-  OrtOpAttr* raw = nullptr;
-  const auto make = [&](const void* data, size_t count, OrtOpAttrType type) {
-    const Status status = FromOrt(Api().CreateOpAttr(name, data, static_cast<int>(count), type, &raw));
-    attribute->reset(raw);
-    return status;
-  };
-  const std::vector<float> floats(value.floats.begin(), value.floats.end());
-  switch (value.type) {
-    case AttrType::kInt: return make(value.ints.data(), 1, ORT_OP_ATTR_INT);
-    case AttrType::kFloat: return make(floats.data(), 1, ORT_OP_ATTR_FLOAT);
-    case AttrType::kString: return make(value.text.c_str(), value.text.size(), ORT_OP_ATTR_STRING);
-    case AttrType::kInts: return make(value.ints.data(), value.ints.size(), ORT_OP_ATTR_INTS);
-    case AttrType::kFloats: return make(floats.data(), floats.size(), ORT_OP_ATTR_FLOATS);
-  }
-  return Internal("attribute '", name, "': unknown type");
-}
-
 struct ReleaseValue {
   void operator()(OrtValue* value) const { Api().ReleaseValue(value); }
 };

@@ -20,6 +20,27 @@ struct Loop {
   const Host& host;
 };
 
+}  // namespace
+
+void UseReferenceKernels(std::optional<bool> use) { reference_kernels = use; }
+
+bool UsesReferenceKernels() { return reference_kernels.value_or(ReferenceRequested()); }
+
+std::string NodeNameOf(const OrtKernelInfo* info) {
+  size_t size = 0;
+  if (!FromOrt(Api().KernelInfo_GetNodeName(info, nullptr, &size)).ok() || size == 0) return "";
+  std::string name(size, '\0');
+  if (!FromOrt(Api().KernelInfo_GetNodeName(info, name.data(), &size)).ok()) return "";
+  name.resize(size - 1);  // without the terminator
+  return name;
+}
+
+bool OutputIsNamed(const OrtKernelInfo* info, size_t index) {
+  size_t count = 0, size = 0;
+  if (!FromOrt(Api().KernelInfo_GetOutputCount(info, &count)).ok() || index >= count) return false;
+  return FromOrt(Api().KernelInfo_GetOutputName(info, index, nullptr, &size)).ok() && size > 1;
+}
+
 Status ReadInput(const OrtKernelContext* context, size_t index, AnyTensor* tensor) {
   const OrtApi& api = Api();
   const OrtValue* value = nullptr;
@@ -43,33 +64,25 @@ Status ReadInput(const OrtKernelContext* context, size_t index, AnyTensor* tenso
   return FromOrt(api.GetTensorMutableData(const_cast<OrtValue*>(value), &tensor->data));
 }
 
-}  // namespace
-
-void UseReferenceKernels(std::optional<bool> use) { reference_kernels = use; }
-
-bool UsesReferenceKernels() { return reference_kernels.value_or(ReferenceRequested()); }
-
-std::string NodeNameOf(const OrtKernelInfo* info) {
-  size_t size = 0;
-  if (!FromOrt(Api().KernelInfo_GetNodeName(info, nullptr, &size)).ok() || size == 0) return "";
-  std::string name(size, '\0');
-  if (!FromOrt(Api().KernelInfo_GetNodeName(info, name.data(), &size)).ok()) return "";
-  name.resize(size - 1);  // without the terminator
-  return name;
-}
-
-bool OutputIsNamed(const OrtKernelInfo* info, size_t index) {
-  size_t count = 0, size = 0;
-  if (!FromOrt(Api().KernelInfo_GetOutputCount(info, &count)).ok() || index >= count) return false;
-  return FromOrt(Api().KernelInfo_GetOutputName(info, index, nullptr, &size)).ok() && size > 1;
-}
-
 Status ReadInputs(const OrtKernelContext* context, std::vector<AnyTensor>* inputs) {
   size_t count = 0;
   POLYOP_RETURN_IF_ERROR(FromOrt(Api().KernelContext_GetInputCount(context, &count)));
   inputs->resize(count);
   for (size_t i = 0; i < count; ++i) POLYOP_RETURN_IF_ERROR(ReadInput(context, i, &(*inputs)[i]));
   return Status::Ok();
+}
+
+bool CallOutputs::Requested(int index) {
+  return static_cast<size_t>(index) < indices_.size() && indices_[static_cast<size_t>(index)] >= 0;
+}
+
+Status CallOutputs::Allocate(int index, DType, const Shape& shape, void** data) {
+  OrtValue* value = nullptr;
+  const auto own = static_cast<size_t>(indices_[static_cast<size_t>(index)]);
+  POLYOP_RETURN_IF_ERROR(
+      FromOrt(Api().KernelContext_GetOutput(context_, own, shape.begin(), static_cast<size_t>(shape.rank()), &value)));
+  if (value == nullptr) return Internal("output ", index, " could not be allocated");
+  return FromOrt(Api().GetTensorMutableData(value, data));
 }
 
 SessionBackend::SessionBackend(const OrtKernelContext* context) : context_(context) {

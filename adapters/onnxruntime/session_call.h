@@ -23,8 +23,23 @@ std::string NodeNameOf(const OrtKernelInfo* info);
 /// A node omits an optional output by an empty name, or by having fewer outputs.
 bool OutputIsNamed(const OrtKernelInfo* info, size_t index);
 
+/// Returns an input of a call; an absent tensor if the node omits it.
+Status ReadInput(const OrtKernelContext* context, size_t index, AnyTensor* tensor);
 /// Returns all inputs of a call; those that the node omits are absent.
 Status ReadInputs(const OrtKernelContext* context, std::vector<AnyTensor>* inputs);
+
+/// The outputs of a call, as a kernel allocates them. Output o is the node's output `indices[o]`; -1 if the node omits
+/// it.
+class CallOutputs : public OutputSource {
+ public:
+  CallOutputs(OrtKernelContext* context, const std::vector<int>& indices) : context_(context), indices_(indices) {}
+  bool Requested(int index) override;
+  Status Allocate(int index, DType dtype, const Shape& shape, void** data) override;
+
+ private:
+  OrtKernelContext* context_;
+  const std::vector<int>& indices_;
+};
 
 /// The backend of a CPU kernel's context: the session's thread pool and arena.
 class SessionBackend {

@@ -294,7 +294,7 @@ def test_claim_selects_operators() -> None:
     [
         ({"claim": "Tan,Foo"}, "option 'claim': expected all, none, or types separated by commas out of .*; got 'Foo'"),
         ({"claim": ""}, "option 'claim': expected .*; got ''"),
-        ({"patterns": 1}, "option 'patterns': expected 0, because this version replaces single nodes only"),
+        ({"patterns": 2}, "option 'patterns': expected 0 or 1, got '2'"),
         ({"trace": 2}, "option 'trace': expected 0 or 1, got '2'"),
         ({"only_fast": 1}, "expected the options claim, only_faster, patterns and trace, got 'only_fast'"),
     ],

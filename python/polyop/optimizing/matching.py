@@ -54,6 +54,7 @@ class Match:
     what: its name there and in the report, if it differs from the pattern's.
     refused: the reason why it cannot be replaced, in a few words; such a match only appears in the report.
     details: the rest of the reason.
+    min_work: the work below which it does not gain, of a pattern of the library; the others' are in `cost.MIN_WORK`.
     feeds: returns further values to compare with, by input index, derived from the model's own.
     """
 
@@ -67,6 +68,7 @@ class Match:
     what: str = ""
     is_fix: bool = False  # ONNX Runtime's result differs from the standard, polyop's does not
     is_rounded: bool = False  # its results are rounded to 8 bits: some may differ by one step
+    min_work: float | None = None
     feeds: Callable[[np.random.Generator, list[np.ndarray]], list[np.ndarray]] | None = None
 
 

@@ -332,7 +332,8 @@ class _Work:
         """Returns why the options exclude the match, or ""."""
         if match.is_fix and not self.options.allow_fix:
             return "ONNX Runtime's result differs from the standard; --allow-fix replaces it"
-        if not self.options.all and not self.options.target.is_tensorrt and not pays(match.what, match.work):
+        gains = pays(match.what, match.work) if match.min_work is None else match.work >= match.min_work
+        if not self.options.all and not self.options.target.is_tensorrt and not gains:
             return "too small to gain; --all replaces it"
         return ""
 

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "adapters/onnxruntime/graph.h"
+
+#if ORT_API_VERSION >= 24
+
+#include <array>
+#include <map>
+#include <unordered_map>
+
+namespace polyop::onnxruntime {
+namespace {
+
+constexpr int64_t kMaxConstant = 4096;  // the indices of a scatter belong to a pattern, weights do not
+
+class Reader {
+ public:
+  explicit Reader(Graph* graph) : graph_(graph) {}
+
+  Status AddNode(const OrtNode* node) {
+    GraphNode& added = graph_->nodes.emplace_back();
+    const char *domain = "", *type = "", *name = "";
+    POLYOP_RETURN_IF_ERROR(FromOrt(Api().Node_GetDomain(node, &domain)));
+    POLYOP_RETURN_IF_ERROR(FromOrt(Api().Node_GetOperatorType(node, &type)));
+    POLYOP_RETURN_IF_ERROR(FromOrt(Api().Node_GetName(node, &name)));
+    const bool standard = std::string_view(domain).empty() || std::string_view(domain) == "ai.onnx";
+    added.type = standard ? type : Concat(domain, "::", type);
+    added.name = name;
+    added.of_runtime = node;
+    added.attributes = std::make_unique<GraphAttributes>(node);
+    std::vector<const OrtValueInfo*> values;
+    POLYOP_RETURN_IF_ERROR(InputsOf(node, &values));
+    POLYOP_RETURN_IF_ERROR(AddValues(values, &added.inputs, nullptr));
+    POLYOP_RETURN_IF_ERROR(OutputsOf(node, &values));
+    POLYOP_RETURN_IF_ERROR(AddValues(values, &added.outputs, &added));
+    size_t count = 0;
+    POLYOP_RETURN_IF_ERROR(FromOrt(Api().Node_GetNumImplicitInputs(node, &count)));
+    values.resize(count);
+    POLYOP_RETURN_IF_ERROR(FromOrt(Api().Node_GetImplicitInputs(node, values.data(), count)));
+    POLYOP_RETURN_IF_ERROR(AddValues(values, &added.captured, nullptr));
+    for (const auto* const read : {&added.inputs, &added.captured}) {
+      for (const GraphValue* const value : *read) {
+        if (value != nullptr) const_cast<GraphValue*>(value)->readers.push_back(&added);
+      }
+    }
+    return Status::Ok();
+  }
+
+ private:
+  Status AddValues(const std::vector<const OrtValueInfo*>& infos, std::vector<const GraphValue*>* values,
+                   const GraphNode* producer) {
+    for (const OrtValueInfo* const info : infos) {
+      GraphValue* value = nullptr;
+      POLYOP_RETURN_IF_ERROR(AddValue(info, &value));
+      if (producer != nullptr && value != nullptr) value->producer = producer;
+      values->push_back(value);
+    }
+    return Status::Ok();
+  }
+
+  // Gives null for an omitted value.
+  Status AddValue(const OrtValueInfo* info, GraphValue** added) {
+    const char* name = "";
+    if (info != nullptr) POLYOP_RETURN_IF_ERROR(FromOrt(Api().GetValueInfoName(info, &name)));
+    if (*name == '\0') return Status::Ok();
+    GraphValue*& value = by_name_[name];
+    *added = value;
+    if (value != nullptr) return Status::Ok();
+    *added = value = &graph_->values.emplace_back();
+    value->name = name;
+    POLYOP_RETURN_IF_ERROR(ReadValue(info, kMaxConstant, &value->known));
+    POLYOP_RETURN_IF_ERROR(FromOrt(Api().ValueInfo_IsConstantInitializer(info, &value->is_constant)));
+    POLYOP_RETURN_IF_ERROR(FromOrt(Api().ValueInfo_IsGraphOutput(info, &value->is_output)));
+    return NameExtents(info, value);
+  }
+
+  // Gives unknown extents of the same name the same number.
+  Status NameExtents(const OrtValueInfo* info, GraphValue* value) {
+    std::optional<Shape>& shape = value->known.shape;
+    if (!shape.has_value() || shape->NumElements().has_value()) return Status::Ok();
+    const OrtTypeInfo* type = nullptr;
+    const OrtTensorTypeAndShapeInfo* tensor = nullptr;
+    std::array<const char*, kMaxRank> names{};
+    POLYOP_RETURN_IF_ERROR(FromOrt(Api().GetValueInfoTypeInfo(info, &type)));
+    POLYOP_RETURN_IF_ERROR(FromOrt(Api().CastTypeInfoToTensorInfo(type, &tensor)));
+    const size_t rank = static_cast<size_t>(shape->rank());
+    POLYOP_RETURN_IF_ERROR(FromOrt(Api().GetSymbolicDimensions(tensor, names.data(), rank)));
+    for (size_t d = 0; d < rank; ++d) {
+      int64_t& extent = (*shape)[static_cast<int>(d)];
+      if (extent >= 0 || names[d] == nullptr || *names[d] == '\0') continue;
+      extent = symbols_.try_emplace(names[d], kUnknownExtent - 1 - static_cast<int64_t>(symbols_.size())).first->second;
+    }
+    return Status::Ok();
+  }
+
+  Graph* graph_;
+  std::unordered_map<std::string, GraphValue*> by_name_;
+  std::map<std::string, int64_t> symbols_;
+};
+
+}  // namespace
+
+Status ReadGraph(const OrtGraph* graph, Graph* read) {
+  size_t count = 0;
+  POLYOP_RETURN_IF_ERROR(FromOrt(Api().Graph_GetNumNodes(graph, &count)));
+  std::vector<const OrtNode*> nodes(count);
+  POLYOP_RETURN_IF_ERROR(FromOrt(Api().Graph_GetNodes(graph, nodes.data(), count)));
+  Reader reader(read);
+  for (const OrtNode* const node : nodes) POLYOP_RETURN_IF_ERROR(reader.AddNode(node));
+  POLYOP_RETURN_IF_ERROR(FromOrt(Api().Graph_GetNumOperatorSets(graph, &count)));
+  std::vector<const char*> domains(count);
+  std::vector<int64_t> versions(count);
+  POLYOP_RETURN_IF_ERROR(FromOrt(Api().Graph_GetOperatorSets(graph, domains.data(), versions.data(), count)));
+  for (size_t i = 0; i < count; ++i) {
+    if (*domains[i] == '\0') read->opset = static_cast<int>(versions[i]);
+  }
+  return Status::Ok();
+}
+
+}  // namespace polyop::onnxruntime
+
+#endif

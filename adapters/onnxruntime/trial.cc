@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "adapters/onnxruntime/trial.h"
+
+#if ORT_API_VERSION >= 24
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+
+#include "adapters/onnxruntime/known_node.h"
+#include "adapters/onnxruntime/node_attributes.h"
+#include "core/elements.h"
+#include "core/reference.h"
+
+namespace polyop::onnxruntime {
+namespace {
+
+// The sizes of dimensions that the graph does not state.
+constexpr int64_t kSizes[][6] = {{3, 5, 7, 11, 13, 17}, {4, 2, 9, 6, 10, 8}};
+
+struct Release {
+  void operator()(OrtEnv* p) const { Api().ReleaseEnv(p); }
+  void operator()(OrtSession* p) const { Api().ReleaseSession(p); }
+  void operator()(OrtSessionOptions* p) const { Api().ReleaseSessionOptions(p); }
+  void operator()(OrtModel* p) const { Api().ReleaseModel(p); }
+  void operator()(OrtGraph* p) const { Api().ReleaseGraph(p); }
+  void operator()(OrtNode* p) const { Api().ReleaseNode(p); }
+  void operator()(OrtValueInfo* p) const { Api().ReleaseValueInfo(p); }
+  void operator()(OrtValue* p) const { Api().ReleaseValue(p); }
+};
+template <class T>
+using Owned = std::unique_ptr<T, Release>;
+
+const OrtModelEditorApi& Editor() { return *Api().GetModelEditorApi(); }
+
+const OrtNode* RuntimeNode(const GraphNode* node) { return static_cast<const OrtNode*>(node->of_runtime); }
+
+std::vector<const char*> NamesOf(const std::vector<const GraphValue*>& values) {
+  std::vector<const char*> names;
+  for (const GraphValue* const value : values) names.push_back(value == nullptr ? "" : value->name.c_str());
+  return names;
+}
+
+Status MakeTensor(DType dtype, const Shape& shape, Owned<OrtValue>* value, void** data) {
+  OrtAllocator* allocator = nullptr;  // the runtime owns it
+  OrtValue* raw = nullptr;
+  POLYOP_RETURN_IF_ERROR(FromOrt(Api().GetAllocatorWithDefaultOptions(&allocator)));
+  POLYOP_RETURN_IF_ERROR(FromOrt(
+      Api().CreateTensorAsOrtValue(allocator, shape.begin(), static_cast<size_t>(shape.rank()), ToOrt(dtype), &raw)));
+  value->reset(raw);
+  return FromOrt(Api().GetTensorMutableData(raw, data));
+}
+
+Status ReadTensor(OrtValue* value, AnyTensor* tensor) {
+  ONNXTensorElementDataType type = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
+  OrtTensorTypeAndShapeInfo* raw = nullptr;
+  POLYOP_RETURN_IF_ERROR(FromOrt(Api().GetTensorTypeAndShape(value, &raw)));
+  const TypeAndShape info(raw);
+  size_t rank = 0;
+  POLYOP_RETURN_IF_ERROR(FromOrt(Api().GetTensorElementType(raw, &type)));
+  POLYOP_RETURN_IF_ERROR(FromOrt(Api().GetDimensionsCount(raw, &rank)));
+  std::vector<int64_t> extents(rank);
+  POLYOP_RETURN_IF_ERROR(FromOrt(Api().GetDimensions(raw, extents.data(), rank)));
+  if (!FromOrt(type, &tensor->dtype)) return Unsupported("an element type");
+  tensor->shape = Shape(std::span<const int64_t>(extents));
+  tensor->present = true;
+  return FromOrt(Api().GetTensorMutableData(value, &tensor->data));
+}
+
+// The nodes as a model of their own.
+class Part {
+ public:
+  Status Create(const OrtGraph* graph, const std::vector<OrtCustomOpDomain*>& domains, const PatternMatch& match,
+                const Cone& cone) {
+    if (Api().GetModelEditorApi() == nullptr) return Unsupported("an ONNX Runtime without its model editor");
+    OrtGraph* raw_graph = nullptr;
+    POLYOP_RETURN_IF_ERROR(FromOrt(Editor().CreateGraph(&raw_graph)));
+    Owned<OrtGraph> part(raw_graph);
+    for (const GraphNode* const node : cone.nodes) POLYOP_RETURN_IF_ERROR(AddNode(*node, part.get()));
+    POLYOP_RETURN_IF_ERROR(SetEnds(cone, match.inputs, part.get(), Editor().SetGraphInputs));
+    POLYOP_RETURN_IF_ERROR(SetEnds(cone, match.outputs, part.get(), Editor().SetGraphOutputs));
+    for (const GraphValue* const value : cone.constants) POLYOP_RETURN_IF_ERROR(AddConstant(*value, part.get()));
+    Owned<OrtModel> model;
+    POLYOP_RETURN_IF_ERROR(MakeModel(graph, &model));
+    POLYOP_RETURN_IF_ERROR(FromOrt(Editor().AddGraphToModel(model.get(), part.get())));
+    (void)part.release();  // the model owns it
+    return MakeSession(domains, model.get());
+  }
+
+  Status Run(const std::vector<const char*>& inputs, const std::vector<Owned<OrtValue>>& values,
+             const std::vector<const char*>& outputs, std::vector<Owned<OrtValue>>* results) {
+    std::vector<const OrtValue*> given;
+    for (const auto& value : values) given.push_back(value.get());
+    std::vector<OrtValue*> raw(outputs.size());
+    const Status status = FromOrt(Api().Run(session_.get(), nullptr, inputs.data(), given.data(), given.size(),
+                                            outputs.data(), outputs.size(), raw.data()));
+    for (OrtValue* const value : raw) results->emplace_back(value);
+    return status;
+  }
+
+ private:
+  static Status CopyAttributes(const OrtNode* node, std::vector<OrtOpAttr*>* copies) {
+    size_t count = 0;
+    POLYOP_RETURN_IF_ERROR(FromOrt(Api().Node_GetNumAttributes(node, &count)));
+    std::vector<const OrtOpAttr*> attributes(count);
+    POLYOP_RETURN_IF_ERROR(FromOrt(Api().Node_GetAttributes(node, attributes.data(), count)));
+    std::vector<Attribute> owned;
+    for (const OrtOpAttr* const attribute : attributes) {
+      const char* name = "";
+      AttrValue value;
+      POLYOP_RETURN_IF_ERROR(FromOrt(Api().OpAttr_GetName(attribute, &name)));
+      if (!ReadAttribute(attribute, &value)) return Unsupported("an attribute '", name, "' of this type");
+      POLYOP_RETURN_IF_ERROR(MakeAttribute(name, value, &owned.emplace_back()));
+    }
+    for (Attribute& attribute : owned) copies->push_back(attribute.release());
+    return Status::Ok();
+  }
+
+  static Status AddNode(const GraphNode& node, OrtGraph* part) {
+    size_t count = 0;
+    POLYOP_RETURN_IF_ERROR(FromOrt(Api().Node_GetNumSubgraphs(RuntimeNode(&node), &count)));
+    if (count > 0) return Unsupported("nodes with subgraphs");
+    std::vector<OrtOpAttr*> attributes;
+    POLYOP_RETURN_IF_ERROR(CopyAttributes(RuntimeNode(&node), &attributes));
+    const auto inputs = NamesOf(node.inputs), outputs = NamesOf(node.outputs);
+    const size_t colons = node.type.find("::");
+    const std::string domain = colons == std::string::npos ? "" : node.type.substr(0, colons);
+    const std::string type = colons == std::string::npos ? node.type : node.type.substr(colons + 2);
+    OrtNode* raw = nullptr;  // it owns the attributes from now on, in all releases
+    POLYOP_RETURN_IF_ERROR(
+        FromOrt(Editor().CreateNode(type.c_str(), domain.c_str(), node.name.c_str(), inputs.data(), inputs.size(),
+                                    outputs.data(), outputs.size(), attributes.data(), attributes.size(), &raw)));
+    Owned<OrtNode> added(raw);
+    POLYOP_RETURN_IF_ERROR(FromOrt(Editor().AddNodeToGraph(part, raw)));
+    (void)added.release();
+    return Status::Ok();
+  }
+
+  // Returns what the runtime knows of a value: of an input or an output of one of the nodes.
+  static const OrtValueInfo* InfoOf(const Cone& cone, const GraphValue* value) {
+    std::vector<const OrtValueInfo*> infos;
+    for (const GraphNode* const node : cone.nodes) {
+      for (const bool of_inputs : {true, false}) {
+        const auto& values = of_inputs ? node->inputs : node->outputs;
+        const auto found = std::find(values.begin(), values.end(), value);
+        if (found == values.end()) continue;
+        const Status status = of_inputs ? InputsOf(RuntimeNode(node), &infos) : OutputsOf(RuntimeNode(node), &infos);
+        if (status.ok()) return infos[static_cast<size_t>(found - values.begin())];
+      }
+    }
+    return nullptr;
+  }
+
+  template <class Set>
+  static Status SetEnds(const Cone& cone, const std::vector<const GraphValue*>& values, OrtGraph* part, Set set) {
+    std::vector<Owned<OrtValueInfo>> owned;
+    std::vector<OrtValueInfo*> raw;
+    for (const GraphValue* const value : values) {
+      const OrtValueInfo* const known = InfoOf(cone, value);
+      const OrtTypeInfo* type = nullptr;
+      if (known == nullptr) return Unsupported("inputs that the nodes do not read");
+      POLYOP_RETURN_IF_ERROR(FromOrt(Api().GetValueInfoTypeInfo(known, &type)));
+      POLYOP_RETURN_IF_ERROR(FromOrt(Editor().CreateValueInfo(value->name.c_str(), type, &raw.emplace_back())));
+      owned.emplace_back(raw.back());
+    }
+    const Status status = FromOrt(set(part, raw.data(), raw.size()));
+    if (status.ok()) {
+      for (auto& info : owned) (void)info.release();  // the graph owns them
+    }
+    return status;
+  }
+
+  static Status AddConstant(const GraphValue& value, OrtGraph* part) {
+    const OrtValue* known = nullptr;
+    AnyTensor tensor;
+    Owned<OrtValue> copy;
+    void* data = nullptr;
+    POLYOP_RETURN_IF_ERROR(FromOrt(Api().ValueInfo_GetInitializerValue(InfoOfConstant(value), &known)));
+    if (known == nullptr) return Unsupported("a constant without elements");
+    POLYOP_RETURN_IF_ERROR(ReadTensor(const_cast<OrtValue*>(known), &tensor));
+    POLYOP_RETURN_IF_ERROR(MakeTensor(tensor.dtype, tensor.shape, &copy, &data));
+    std::memcpy(data, tensor.data, static_cast<size_t>(tensor.shape.NumElements().value_or(0)) * SizeOf(tensor.dtype));
+    POLYOP_RETURN_IF_ERROR(FromOrt(Editor().AddInitializerToGraph(part, value.name.c_str(), copy.get(), false)));
+    (void)copy.release();
+    return Status::Ok();
+  }
+
+  static const OrtValueInfo* InfoOfConstant(const GraphValue& value) {
+    return InfoOf({{value.readers[0]}, {}}, &value);
+  }
+
+  static Status MakeModel(const OrtGraph* graph, Owned<OrtModel>* model) {
+    size_t count = 0;
+    POLYOP_RETURN_IF_ERROR(FromOrt(Api().Graph_GetNumOperatorSets(graph, &count)));
+    std::vector<const char*> domains(count);
+    std::vector<int64_t> versions(count);
+    POLYOP_RETURN_IF_ERROR(FromOrt(Api().Graph_GetOperatorSets(graph, domains.data(), versions.data(), count)));
+    const std::vector<int> numbers(versions.begin(), versions.end());
+    OrtModel* raw = nullptr;
+    POLYOP_RETURN_IF_ERROR(FromOrt(Editor().CreateModel(domains.data(), numbers.data(), count, &raw)));
+    model->reset(raw);
+    return Status::Ok();
+  }
+
+  Status MakeSession(const std::vector<OrtCustomOpDomain*>& domains, const OrtModel* model) {
+    OrtEnv* env = nullptr;  // the process has one
+    POLYOP_RETURN_IF_ERROR(FromOrt(Api().CreateEnv(ORT_LOGGING_LEVEL_FATAL, "polyop", &env)));
+    env_.reset(env);
+    OrtSessionOptions* raw_options = nullptr;
+    POLYOP_RETURN_IF_ERROR(FromOrt(Api().CreateSessionOptions(&raw_options)));
+    const Owned<OrtSessionOptions> options(raw_options);
+    POLYOP_RETURN_IF_ERROR(FromOrt(Api().SetSessionGraphOptimizationLevel(raw_options, ORT_DISABLE_ALL)));
+    POLYOP_RETURN_IF_ERROR(FromOrt(Api().SetIntraOpNumThreads(raw_options, 1)));
+    POLYOP_RETURN_IF_ERROR(FromOrt(Api().SetSessionLogSeverityLevel(raw_options, ORT_LOGGING_LEVEL_FATAL)));
+    for (OrtCustomOpDomain* const domain : domains) {
+      POLYOP_RETURN_IF_ERROR(FromOrt(Api().AddCustomOpDomain(raw_options, domain)));
+    }
+    OrtSession* raw = nullptr;
+    POLYOP_RETURN_IF_ERROR(FromOrt(Editor().CreateSessionFromModel(env, model, raw_options, &raw)));
+    session_.reset(raw);
+    return Status::Ok();
+  }
+
+  Owned<OrtEnv> env_;
+  Owned<OrtSession> session_;
+};
+
+class KernelOutputs : public OutputSource {
+ public:
+  explicit KernelOutputs(size_t count) : outputs_(count), tensors_(count) {}
+  bool Requested(int index) override { return static_cast<size_t>(index) < outputs_.size(); }
+  Status Allocate(int index, DType dtype, const Shape& shape, void** data) override {
+    const auto i = static_cast<size_t>(index);
+    POLYOP_RETURN_IF_ERROR(outputs_[i].Allocate(0, dtype, shape, data));
+    tensors_[i] = {*data, dtype, true, shape};
+    return Status::Ok();
+  }
+  const AnyTensor& at(size_t i) const { return tensors_[i]; }
+
+ private:
+  std::vector<ScratchOutput> outputs_;
+  std::vector<AnyTensor> tensors_;
+};
+
+Status CompareTensors(const AnyTensor& expected, const AnyTensor& got) {
+  if (!got.present || expected.dtype != got.dtype || !(expected.shape == got.shape)) {
+    return Internal("expected shape ", ToString(expected.shape), ", got ", ToString(got.shape));
+  }
+  const double tolerance = !IsReal(expected.dtype) ? 0 : expected.dtype == DType::kF32 ? 1e-4 : 2e-2;
+  const int64_t count = expected.shape.NumElements().value_or(0);
+  double scale = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const double value = std::abs(ReadElement(expected.dtype, expected.data, i));
+    if (std::isfinite(value)) scale = std::max(scale, value);
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    const double want = ReadElement(expected.dtype, expected.data, i), is = ReadElement(got.dtype, got.data, i);
+    if (want == is || (std::isnan(want) && std::isnan(is))) continue;
+    if (!(std::abs(want - is) <= tolerance * scale)) return Internal("expected ", want, ", got ", is);
+  }
+  return Status::Ok();
+}
+
+// Returns the shape with sizes for what is unknown; nullopt if the rank is.
+std::optional<Shape> ShapeFor(const KnownTensor& known, size_t trial, std::map<int64_t, int64_t>* sizes) {
+  if (!known.shape.has_value()) return std::nullopt;
+  Shape shape;
+  for (const int64_t extent : known.shape->span()) {
+    if (extent == kUnknownExtent) return std::nullopt;
+    const size_t next = sizes->size() % std::size(kSizes[0]);
+    shape.push_back(extent >= 0 ? extent : sizes->try_emplace(extent, kSizes[trial][next]).first->second);
+  }
+  return shape;
+}
+
+}  // namespace
+
+Status CompareWithRuntime(const OrtGraph* graph, const std::vector<OrtCustomOpDomain*>& domains,
+                          const PatternMatch& match, const Cone& cone, const StandardKernel& kernel) {
+  Part part;
+  POLYOP_RETURN_IF_ERROR(part.Create(graph, domains, match, cone));
+  const ContextBackend backend = SerialBackend();
+  const Context context(backend);
+  std::mt19937 random(1);
+  for (size_t trial = 0; trial < std::size(kSizes); ++trial) {
+    std::map<int64_t, int64_t> sizes;
+    std::vector<Owned<OrtValue>> values(match.inputs.size()), results;
+    std::vector<AnyTensor> inputs(match.inputs.size());
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const KnownTensor& known = match.inputs[i]->known;
+      const std::optional<Shape> shape = ShapeFor(known, trial, &sizes);
+      const bool has_range = i < match.ranges.size();
+      if (!shape.has_value() || !known.dtype.has_value()) return Unsupported("an input of unknown type or rank");
+      if (!IsReal(*known.dtype) && !has_range) return Unsupported("an input of integers");
+      void* data = nullptr;
+      POLYOP_RETURN_IF_ERROR(MakeTensor(*known.dtype, *shape, &values[i], &data));
+      const auto [low, high] = has_range ? match.ranges[i] : std::pair(-2.0, 2.0);
+      std::uniform_real_distribution<double> draw(low, high);
+      for (int64_t e = 0; e < shape->NumElements().value_or(0); ++e) WriteElement(*known.dtype, data, e, draw(random));
+      inputs[i] = {data, *known.dtype, true, *shape};
+    }
+    POLYOP_RETURN_IF_ERROR(part.Run(NamesOf(match.inputs), values, NamesOf(match.outputs), &results));
+    KernelOutputs outputs(match.outputs.size());
+    POLYOP_RETURN_IF_ERROR(kernel.Run(inputs, outputs, &context));
+    for (size_t o = 0; o < results.size(); ++o) {
+      AnyTensor expected;
+      POLYOP_RETURN_IF_ERROR(ReadTensor(results[o].get(), &expected));
+      POLYOP_RETURN_IF_ERROR(CompareTensors(expected, outputs.at(o)));
+    }
+    if (sizes.empty()) break;  // of one size
+  }
+  return Status::Ok();
+}
+
+}  // namespace polyop::onnxruntime
+
+#endif

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls the patterns of polyop's library (core/pattern.h), which also find them in a session of ONNX Runtime."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from polyop._libraries import get_onnxruntime_op_path
+from polyop.optimizing.graph import constant, is_standard, outer_values
+from polyop.optimizing.matching import Builder, Match, name_of
+from polyop.optimizing.scope import Scope
+
+_MAX_ELEMENTS = 4096  # of constants: indices belong to a pattern, weights do not
+_PLAIN = {
+    ir.AttributeType.INT, ir.AttributeType.FLOAT, ir.AttributeType.STRING, ir.AttributeType.INTS, ir.AttributeType.FLOATS
+}  # fmt: skip
+_TYPES = {
+    ir.DataType.FLOAT: "f32", ir.DataType.FLOAT16: "f16", ir.DataType.BFLOAT16: "bf16", ir.DataType.DOUBLE: "f64",
+    ir.DataType.INT8: "i8", ir.DataType.UINT8: "u8", ir.DataType.INT16: "i16", ir.DataType.INT32: "i32",
+    ir.DataType.INT64: "i64", ir.DataType.BOOL: "bool",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a pattern found: `node`, a node of polyop with these attributes, computes the outputs from the inputs; or it
+    and others, as `parameters` say."""
+
+    at: ir.Node
+    inputs: list[ir.Value]
+    outputs: list[ir.Value]
+    node: str
+    attributes: dict[str, Any]
+    parameters: dict[str, Any]
+    work: float
+    min_work: float
+    refused: str
+
+    def match(
+        self,
+        build: Callable[[Builder, list[ir.Value]], list[ir.Value]] | None = None,
+        feeds: Callable[[np.random.Generator, list[np.ndarray]], list[np.ndarray]] | None = None,
+    ) -> Match:
+        """Returns the match. By default one node replaces it."""
+
+        def one_node(b: Builder, inputs: list[ir.Value]) -> list[ir.Value]:
+            return b.node(self.node, inputs, self.attributes, len(self.outputs))
+
+        outputs = self.outputs or list(self.at.outputs)
+        return Match(
+            name_of(self.at), self.inputs, outputs, build or one_node, self.work, self.refused, feeds=feeds,
+            min_work=self.min_work,
+        )  # fmt: skip
+
+
+def find_pattern(scope: Scope, name: str) -> Iterator[Found]:
+    """Yields what the library's pattern of this name finds in the graph."""
+    nodes, values, request = _request(scope)
+    reply = json.loads(_library().polyop_find_pattern(name.encode(), json.dumps(request, allow_nan=False).encode()))
+    if "error" in reply:
+        raise ValueError(reply["error"])
+    for match in reply["matches"]:
+        ends = {key: [values[i] for i in match.pop(key)] for key in ("inputs", "outputs")}
+        yield Found(at=nodes[match.pop("at")], **ends, **match)
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    library = ctypes.CDLL(get_onnxruntime_op_path())
+    library.polyop_find_pattern.restype = ctypes.c_char_p
+    return library
+
+
+def _request(scope: Scope) -> tuple[list[ir.Node], list[ir.Value], dict[str, Any]]:
+    """Returns the graph's nodes and values, and the graph as adapters/patterns.h describes it. Values that do not depend
+    on the model's inputs are constants."""
+    nodes = list(scope.graph)
+    index: dict[ir.Value, int] = {}
+    written = []
+    fixed: set[ir.Value] = set()
+    for node in nodes:
+        read = [v for v in node.inputs if v is not None]
+        captured = [v for v in dict.fromkeys(outer_values(node)) if v not in read]
+        for value in (*read, *captured):
+            if constant(value) is not None:
+                fixed.add(value)
+        is_size = is_standard(node, "Shape", "Size")
+        if (scope.sizes_are_fixed if is_size else fixed.issuperset((*read, *captured))) and not is_random(node):
+            fixed.update(node.outputs)
+        of_node = {
+            key: [index.setdefault(v, len(index)) if v is not None else -1 for v in some]
+            for key, some in (("inputs", node.inputs), ("outputs", node.outputs), ("captured", captured))
+        }
+        plain = {
+            n: a.value
+            for n, a in node.attributes.items()
+            if a.type in _PLAIN and not a.is_ref() and _is_finite(a.value)
+        }
+        written.append(
+            {"domain": node.domain, "type": node.op_type, "name": node.name or "", "attributes": plain, **of_node}
+        )
+    values = list(index)
+    request = {
+        "opset": scope.opset, "sizes_are_fixed": scope.sizes_are_fixed, "nodes": written,
+        "values": [_value(scope, v, v in fixed) for v in values],
+    }  # fmt: skip
+    return nodes, values, request
+
+
+def is_random(node: ir.Node) -> bool:
+    return node.op_type.startswith("Random") or node.op_type in ("Bernoulli", "Multinomial", "Dropout")
+
+
+def _value(scope: Scope, value: ir.Value, is_fixed: bool) -> dict[str, Any]:
+    array = constant(value) if is_fixed else None
+    is_constant = array is not None
+    if array is None and is_fixed:
+        array = scope.fixed(value)
+    if array is not None and (
+        array.size > _MAX_ELEMENTS or array.dtype.kind not in "biuf" or not np.isfinite(array).all()
+    ):
+        array = None
+    shape = scope.shape(value)
+    dtype = value.dtype
+    if array is not None:
+        dtype = ir.DataType.from_numpy(array.dtype)
+    return {
+        "name": value.name or "", "type": _TYPES.get(dtype), "shape": list(shape) if shape is not None else None,
+        "constant": is_constant, "output": value.is_graph_output(),
+        "data": array.reshape(-1).tolist() if array is not None else None,
+    }  # fmt: skip
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, str) or bool(np.isfinite(value).all())
