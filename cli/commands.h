@@ -39,15 +39,21 @@ int Inspect(const InspectOptions& options);
 struct VerifyOptions {
   std::string model;
   InputOptions input;
-  std::string reference = "kernels";
+  std::vector<std::string> references;  // empty: the reference kernels
+  std::string provider;                 // of the model, "": ONNX Runtime's CPU provider in this process
+  std::vector<std::string> images;      // folders, files or patterns of photos
   SessionOptions session;
   Tolerance tolerance;
-  std::string task;   // "detection", or "": elements are compared
-  std::string draw;   // with task: the folder of drawings, "": none
-  std::string truth;  // with task: a file of annotations in COCO's form instead of a reference
+  std::string task;   // "detection": the photos are those of -i
+  std::string draw;   // with images: the folder of drawings, "": none
+  std::string truth;  // with images: a file of annotations in COCO's form instead of a reference
   double iou = 0.5;
   std::optional<double> min_precision;  // 0.95 by default, and 0 with `truth`
   bool layers = false;
+  bool bisect = false;
+  std::string output;   // with bisect: the file of the node, "": MODEL-first.onnx
+  std::string report;   // a page that is written, "": none
+  std::string command;  // the command line, for the page
   bool json = false;
 };
 int Verify(VerifyOptions options);

@@ -39,6 +39,11 @@ std::string ElementText(const Array& array, int64_t i) {
 
 }  // namespace
 
+std::optional<double> Difference::relative() const {
+  if (!mismatch.empty() || infinite || (scale == 0 && max > 0)) return std::nullopt;
+  return max == 0 ? 0 : max / scale;
+}
+
 Difference Compare(const Array& got, const Array& want, const Tolerance& tolerance) {
   Difference d;
   d.count = got.size();
@@ -52,6 +57,8 @@ Difference Compare(const Array& got, const Array& want, const Tolerance& toleran
   int64_t numbers = 0;
   for (int64_t i = 0; i < d.count; ++i) {
     const Distance of = real ? RealDistance(got, want, i, tolerance) : IntegerDistance(got, want, i);
+    if (const double size = std::fabs(want.at(i)); std::isfinite(size)) d.scale = std::max(d.scale, size);
+    d.infinite |= !of.within && !std::isfinite(of.apart);
     if (std::isfinite(of.apart)) {
       d.max = std::max(d.max, of.apart);
       sum += of.apart;

@@ -25,6 +25,7 @@ class LoadedModel {
     std::vector<Array> outputs;  // of the last run
     double load_seconds = 0;
     std::vector<double> seconds;  // of every run
+    std::string note;             // what the runtime says about the run, or ""
   };
 
   LoadedModel() = default;

@@ -216,34 +216,53 @@ void AddInspectCommand(CLI::App& app, Action& action) {
   inspect->callback([options, &action] { action = [options] { return Inspect(*options); }; });
 }
 
-void AddVerifyCommand(CLI::App& app, Action& action) {
+void AddVerifyCommand(CLI::App& app, Action& action, const std::vector<std::string>& words) {
   auto options = std::make_shared<VerifyOptions>();
   options->input.random = true;
   CLI::App* verify = app.add_subcommand("verify", "Compare a model's results with a reference");
   verify->add_option("model", options->model, "the ONNX file")->required();
   AddInputOptions(*verify, options->input);
-  verify->add_option(
-      "--reference", options->reference,
-      "kernels: the operators' reference kernels, naive and in double precision (default); functions: the model's "
-      "functions, by which it runs without polyop; isa=NAME or threads=N: the same kernels with another instruction "
-      "set or number of threads; npz=FILE: saved outputs; onnx=FILE: another model; onnxruntime=LIBRARY: another ONNX "
-      "Runtime; engine=FILE: a TensorRT engine; openvino or openvino=FILE: the model, or a file of OpenVINO's, in "
-      "OpenVINO; torch=FILE: a program saved by torch.export or torch.jit");
-  verify->add_flag("--layers", options->layers, "compare the outputs of every node, and name the first that differs");
   verify
-      ->add_option("--task", options->task,
-                   "detection: compare what two files of `polyop attach --image` find on the photos of -i, a folder or "
-                   "a pattern, with --reference onnx=FILE, openvino or openvino=FILE")
+      ->add_option(
+          "--against,--reference", options->references,
+          "FILE: another model (.onnx), a TensorRT engine (.engine), a file of OpenVINO's (.xml), saved outputs (.npz) "
+          "or "
+          "a program saved by torch.export or torch.jit (.pt2, .pt); or the model itself: kernels: with the operators' "
+          "reference kernels, naive and in double precision (default); functions: by its functions, without polyop; "
+          "openvino: in OpenVINO in f32; openvino-default: with the precision that OpenVINO chooses; "
+          "provider=NAME[:key=value,…]: in an execution provider (see --provider); isa=NAME or threads=N: with another "
+          "instruction set or number of threads; onnxruntime=LIBRARY: in another ONNX Runtime. KIND=FILE states a "
+          "file's kind: onnx, engine, openvino, npz, torch. May be given several times")
+      ->take_all()
+      ->expected(1);
+  verify->add_option("--provider", options->provider,
+                     "NAME[:key=value,…]: run the model in this execution provider of the package onnxruntime: webgpu, "
+                     "cuda, tensorrt, "
+                     "openvino, …, polyop, or the path of a plugin library");
+  verify->add_flag("--layers", options->layers, "compare the outputs of every node, and name the first that differs");
+  verify->add_flag(
+      "--bisect", options->bisect,
+      "search for the first node whose output differs, also inside of If, Loop and functions, and write it "
+      "with its inputs to a file that shows the difference alone");
+  verify->add_option("--output", options->output,
+                     "with --bisect: that file (default: MODEL-first.onnx in the current folder)");
+  verify->add_option("--report", options->report, "write a page: FILE.html");
+  verify
+      ->add_option("--images", options->images,
+                   "a folder, a file or a pattern of photos: compare the outputs on each, and what detectors find")
+      ->take_all()
+      ->expected(1);
+  verify->add_option("--task", options->task, "detection: the photos of -i, on which both must find something")
       ->check(CLI::IsMember({"detection"}));
   verify->add_option("--truth", options->truth,
-                     "with --task: the photos' annotations in COCO's form, a .json file, instead of --reference");
-  verify->add_option("--iou", options->iou, "with --task: the IoU of a match (default 0.5)")
+                     "with --images: the photos' annotations in COCO's form, a .json file, instead of --against");
+  verify->add_option("--iou", options->iou, "with --images: the IoU of a match (default 0.5)")
       ->check(RealNumber(0.01, 1));
   verify
       ->add_option("--min-map", options->min_precision,
-                   "with --task: the smallest mean average precision of success (default 0.95; with --truth 0)")
+                   "with --images: the smallest mean average precision of success (default 0.95; with --truth 0)")
       ->check(RealNumber(0, 1));
-  verify->add_option("--draw", options->draw, "with --task: a folder for drawings of the photos that differ most");
+  verify->add_option("--draw", options->draw, "with --images: a folder for drawings of the photos that differ most");
   AddToleranceOptions(*verify, options->tolerance, "");
   AddThreadsOption(*verify, options->session);
   AddLibraryOptions(*verify, options->session);
@@ -252,12 +271,16 @@ void AddVerifyCommand(CLI::App& app, Action& action) {
                  "The exit code is 1 if an output differs.\n\n"
                  "Examples:\n"
                  "  polyop verify head.onnx -i inputs.npz --layers\n"
-                 "  polyop verify net.onnx --shape x=1x3x224x224 --reference isa=sse4\n"
-                 "  polyop verify net.onnx -i x=x.npy --reference npz=outputs_of_torch.npz\n"
-                 "  polyop verify new.onnx --reference onnx=old.onnx\n"
-                 "  polyop verify int8.onnx --task detection --reference onnx=app.onnx -i photos --draw worst\n"
-                 "  polyop verify app.onnx --task detection --truth instances_val2017.json -i val2017");
-  verify->callback([options, &action] { action = [options] { return Verify(*options); }; });
+                 "  polyop verify net.onnx --shape x=1x3x224x224 --against isa=sse4\n"
+                 "  polyop verify net.onnx -i x=x.npy --against outputs_of_torch.npz\n"
+                 "  polyop verify new.onnx --against old.onnx --bisect\n"
+                 "  polyop verify net.onnx --provider webgpu --images photos --report same.html\n"
+                 "  polyop verify int8.onnx --against app.onnx --images photos --draw worst\n"
+                 "  polyop verify app.onnx --truth instances_val2017.json --images val2017");
+  verify->callback([options, &action, &words] {
+    options->command = "polyop " + Join(words, " ");
+    action = [options] { return Verify(*options); };
+  });
 }
 
 void AddBenchCommand(CLI::App& app, Action& action) {
@@ -448,7 +471,8 @@ int main(int argc, char** argv) {
   Action action;
   AddRunCommand(app, action);
   AddInspectCommand(app, action);
-  AddVerifyCommand(app, action);
+  std::vector<std::string> words(argv + 1, argv + argc);
+  AddVerifyCommand(app, action, words);
   AddBenchCommand(app, action);
   AddPythonCommands(app);
   AddOpsCommand(app, action);
@@ -459,7 +483,6 @@ int main(int argc, char** argv) {
     std::cout << app.help();
     return kUsage;
   }
-  std::vector<std::string> words(argv + 1, argv + argc);
   if (words[0] == "help" && words.size() <= 2) {
     words.erase(words.begin());
     words.emplace_back("--help");

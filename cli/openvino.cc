@@ -3,48 +3,34 @@
 
 #include <filesystem>
 
-#include "cli/base/failure.h"
 #include "cli/base/file.h"
-#include "cli/python.h"
 
 namespace polyop::cli {
-namespace {
-
-constexpr const char* kModule = "run_openvino";
-constexpr const char* kNeeds = "polyop and openvino (pip install openvino)";
-
-}  // namespace
 
 bool IsOpenVino(const std::string& path) { return Extension(path) == ".xml"; }
 
-OpenVinoModel::OpenVinoModel(const std::string& path, const SessionOptions& options, const InputOptions& input)
-    : path_(path), libraries_(options.libraries), threads_(options.threads) {
+namespace {
+
+// Returns the path. Throws Failure for a file that is missing, and for an input that an ONNX file lacks.
+std::string Checked(const std::string& path, const InputOptions& input) {
   if (IsOpenVino(path)) {
-    (void)ReadFile(path);  // names a missing file
+    (void)ReadFile(path);
   } else {
-    model_ = LoadModel(path);
-    CheckInputNames(model_, input);
+    CheckInputNames(LoadModel(path), input);
   }
-  Describe(AskPython(kModule, Request({{"task", "describe"}}), kNeeds));
+  return std::filesystem::absolute(path).string();
 }
 
-Json OpenVinoModel::Request(Json request) const {
-  request["model"] = std::filesystem::absolute(path_).string();
-  request["libraries"] = libraries_;
-  request["threads"] = threads_;
-  return request;
-}
+}  // namespace
 
-Json OpenVinoModel::Ask(const std::vector<Array>& inputs, Json request, std::vector<Array>* outputs) const {
-  return AskPython(kModule, Request(std::move(request)), kNeeds, inputs_, inputs, outputs_, outputs);
-}
-
-LoadedModel::Runs OpenVinoModel::Run(const std::vector<Array>& inputs, int times) const {
-  Runs runs;
-  const Json reply = Ask(inputs, {{"task", "run"}, {"times", times}}, &runs.outputs);
-  runs.load_seconds = reply.at("load_seconds");
-  runs.seconds = reply.at("seconds").get<std::vector<double>>();
-  return runs;
+OpenVinoModel::OpenVinoModel(const std::string& path, const SessionOptions& options, const InputOptions& input,
+                             const std::string& kind)
+    : PythonModel("run_openvino", "polyop and openvino (pip install openvino)",
+                  {{"model", Checked(path, input)},
+                   {"kind", kind},
+                   {"libraries", options.libraries},
+                   {"threads", options.threads}}) {
+  if (!IsOpenVino(path)) model_ = LoadModel(path);
 }
 
 LoadedModel::Runs OpenVinoModel::Time(const std::vector<Array>& inputs, double seconds) const {

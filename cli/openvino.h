@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/json.h"
-#include "cli/loaded_model.h"
+#include "cli/python_model.h"
 
 namespace polyop::cli {
 
@@ -14,25 +14,18 @@ namespace polyop::cli {
 bool IsOpenVino(const std::string& path);
 
 /// A model in OpenVINO's CPU plugin with polyop's operators. It runs in Python.
-class OpenVinoModel : public LoadedModel {
+class OpenVinoModel : public PythonModel {
  public:
   /// Loads an ONNX file, whose inputs must have the names in `input`, or one of OpenVINO's. Uses the threads and the
-  /// libraries of the options, and ignores the others. Throws Failure with OpenVINO's message.
-  OpenVinoModel(const std::string& path, const SessionOptions& options, const InputOptions& input);
+  /// libraries of the options, and ignores the others. The precision is f32, or with the kind "openvino-default" the
+  /// one that OpenVINO chooses. Throws Failure with OpenVINO's message.
+  OpenVinoModel(const std::string& path, const SessionOptions& options, const InputOptions& input,
+                const std::string& kind = "openvino");
 
-  Runs Run(const std::vector<Array>& inputs, int times) const override;
   /// Runs the model for at least `seconds`. The times are in ascending order.
   Runs Time(const std::vector<Array>& inputs, double seconds) const;
   /// Returns the mean times of the layers ("node", "operator", "mean_seconds"), the slowest first.
   Json TimeLayers(const std::vector<Array>& inputs) const;
-
- private:
-  Json Request(Json request) const;
-  Json Ask(const std::vector<Array>& inputs, Json request, std::vector<Array>* outputs) const;
-
-  std::string path_;
-  std::vector<std::string> libraries_;
-  int threads_ = 0;
 };
 
 }  // namespace polyop::cli

@@ -30,7 +30,7 @@ std::span<const PythonCommand> PythonCommands();
 Json AskPython(const std::string& module, const Json& request, const std::string& needs);
 
 /// Like AskPython for modules that run a model. The request gets "inputs" and "outputs", the paths of .npz files;
-/// `outputs` gets the arrays that the module wrote, in the order of `output_infos`.
+/// `outputs` gets the arrays that the module wrote, in the order of `output_infos`; if these are empty, it writes none.
 Json AskPython(const std::string& module, Json request, const std::string& needs,
                const std::vector<TensorInfo>& input_infos, const std::vector<Array>& inputs,
                const std::vector<TensorInfo>& output_infos, std::vector<Array>* outputs);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // polyop verify: compares a model's results with a reference.
 #include <algorithm>
-#include <filesystem>
 #include <iostream>
 #include <iterator>
 #include <map>
@@ -11,35 +10,18 @@
 #include "cli/base/file.h"
 #include "cli/base/model.h"
 #include "cli/base/model_check.h"
-#include "cli/base/npy.h"
-#include "cli/base/number.h"
-#include "cli/base/packages.h"
-#include "cli/base/process.h"
 #include "cli/base/runtime.h"
 #include "cli/base/text.h"
 #include "cli/commands.h"
 #include "cli/compare.h"
-#include "cli/engine.h"
 #include "cli/feeds.h"
 #include "cli/json.h"
-#include "cli/loaded_model.h"
-#include "cli/openvino.h"
 #include "cli/progress.h"
 #include "cli/python.h"
-#include "kernels/cpu/simd.h"
-#include "platform/program.h"
+#include "cli/verifying.h"
 
 namespace polyop::cli {
 namespace {
-
-namespace fs = std::filesystem;
-
-using Outputs = std::map<std::string, Array>;
-
-// A tensor to compare, and its producer.
-struct Checked {
-  std::string tensor, node;
-};
 
 std::string NodeText(const onnx::NodeProto& node) {
   return TypeOf(node) + (node.name().empty() ? "" : " '" + node.name() + "'");
@@ -111,148 +93,38 @@ std::vector<Checked> RemoveOthers(const std::vector<TensorInfo>& outputs, onnx::
   return removed;
 }
 
-Outputs ByName(const std::vector<TensorInfo>& infos, std::vector<Array> arrays) {
-  Outputs outputs;
-  for (size_t i = 0; i < arrays.size(); ++i) outputs[infos[i].name] = std::move(arrays[i]);
-  return outputs;
-}
-
-Outputs RunHere(const VerifyOptions& options, const SessionOptions& session_options, const std::vector<Array>& inputs) {
-  Session session(options.model, session_options);
-  return ByName(session.outputs(), session.Run(inputs));
-}
-
-// Runs in a separate process, because a process can have only one ONNX Runtime.
-Outputs RunElsewhere(const VerifyOptions& options, const std::string& runtime, const Feeds& feeds,
-                     const std::vector<TensorInfo>& inputs) {
-  constexpr double kGigabyte = 1e9;
-  const TemporaryFolder folder;
-  std::map<std::string, Array> named;
-  double gigabytes = 1;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    named[inputs[i].name] = feeds.arrays[i];
-    gigabytes += static_cast<double>(feeds.arrays[i].bytes.size()) / kGigabyte;
-  }
-  WriteNpz(folder.File("inputs.npz"), named);
-  std::string model = options.model;
-  if (!options.session.model.empty()) {
-    model = folder.File("model.onnx");
-    WriteFile(model, options.session.model.data(), options.session.model.size());
-  }
-  std::vector<std::string> words = {
-      OwnProgramFile().string(),  "run",           model,   "-i",       folder.File("inputs.npz"),    "-o",
-      folder.File("outputs.npz"), "--onnxruntime", runtime, "--memory", NumberText(gigabytes, "%.9g")};
-  for (const std::string& library : options.session.libraries) words.insert(words.end(), {"--ops", library});
-  if (options.session.accelerate) words.emplace_back("--accelerate");
-  RunProgram(words, "is it an ONNX Runtime? Its message is above", "");
-  return ReadNpz(folder.File("outputs.npz"), {}, /*is_own=*/true);
-}
-
-// Runs another model, or the model in another runtime. Its inputs are a subset of the first one's, because
-// `polyop convert --set` fixes inputs; its outputs have the same names.
-Outputs RunOther(const LoadedModel& other, const Feeds& feeds, const std::vector<TensorInfo>& inputs) {
-  std::vector<Array> arrays;
-  for (const TensorInfo& input : other.inputs()) arrays.push_back(feeds.arrays[IndexOf(inputs, input.name, "input")]);
-  return ByName(other.outputs(), other.Run(arrays, 1).outputs);
-}
-
-// Throws Failure for --layers with a reference whose nodes are not the model's.
-void RefuseLayers(const VerifyOptions& options, const std::string& why) {
-  if (options.layers) throw Failure(kUsage, "--layers and --reference " + why);
-}
-
-Outputs RunTorch(const VerifyOptions& options, const std::string& program, const Feeds& feeds,
-                 const std::vector<TensorInfo>& inputs, const std::vector<Checked>& tensors) {
-  RefuseLayers(options, "torch=FILE: torch has no outputs of ONNX nodes");
-  Json input_names = Json::array(), output_names = Json::array();
-  for (const TensorInfo& input : inputs) input_names.push_back(input.name);
-  std::vector<TensorInfo> outputs;
-  for (const Checked& tensor : tensors) {
-    output_names.push_back(tensor.tensor);
-    outputs.emplace_back().name = tensor.tensor;
-  }
-  std::vector<Array> arrays;
-  AskPython("run_torch",
-            {{"program", fs::absolute(program).string()}, {"input_names", input_names}, {"output_names", output_names}},
-            "polyop, torch and a FILE that torch.export.save or torch.jit.save wrote", inputs, feeds.arrays, outputs,
-            &arrays);
-  Outputs named;
-  for (size_t i = 0; i < arrays.size(); ++i) named[outputs[i].name] = std::move(arrays[i]);
-  return named;
-}
-
-Outputs RunReference(const VerifyOptions& options, const Feeds& feeds, const std::vector<TensorInfo>& inputs,
-                     const std::vector<Checked>& tensors) {
-  const Named kind = Split(options.reference).name.empty() ? Named{options.reference, ""} : Split(options.reference);
-  SessionOptions session = options.session;
-  if (kind.name == "kernels") {
-    session.reference_kernels = true;
-    return RunHere(options, session, feeds.arrays);
-  }
-  if (kind.name == "functions") {
-    session.functions_alone = true;
-    return RunHere(options, session, feeds.arrays);
-  }
-  if (kind.name == "isa") {
-    Check(ForceIsaEverywhere(kind.value), kUsage);
-    Outputs outputs = RunHere(options, session, feeds.arrays);
-    Check(ForceIsaEverywhere(""), kFailed);
-    return outputs;
-  }
-  if (kind.name == "threads") {
-    const std::optional<int64_t> threads = ParseInteger(kind.value);
-    if (!threads || *threads < 1 || *threads > kMaxThreads) {
-      throw Failure(kUsage,
-                    Concat("--reference threads=N: '", kind.value, "' is not an integer in [1 - ", kMaxThreads, "]"));
-    }
-    session.threads = static_cast<int>(*threads);
-    return RunHere(options, session, feeds.arrays);
-  }
-  if (kind.name == "npz") return ReadNpz(kind.value);
-  if (kind.name == "onnx") {
-    RefuseLayers(options, "onnx=FILE: the models' nodes may differ");
-    return RunOther(*LoadInOnnxRuntime(kind.value, session), feeds, inputs);
-  }
-  if (kind.name == "engine") {
-    RefuseLayers(options, "engine=FILE: an engine has no outputs of nodes");
-    return RunOther(Engine(kind.value), feeds, inputs);
-  }
-  if (kind.name == "openvino") {
-    RefuseLayers(options, "openvino: OpenVINO has other nodes");
-    return RunOther(OpenVinoModel(kind.value.empty() ? options.model : kind.value, session, {}), feeds, inputs);
-  }
-  if (kind.name == "onnxruntime") return RunElsewhere(options, kind.value, feeds, inputs);
-  if (kind.name == "torch") return RunTorch(options, kind.value, feeds, inputs, tensors);
-  throw Failure(
-      kUsage, "--reference: '" + options.reference + "' is unknown",
-      "expected kernels, functions, isa=NAME, threads=N, npz=FILE, onnx=FILE, onnxruntime=LIBRARY, engine=FILE, "
-      "openvino, openvino=FILE or torch=FILE");
-}
-
 std::string Scientific(double value) { return value == 0 ? "0" : NumberText(value, "%.2e"); }
 
-struct Result {
-  Checked what;
-  std::string type;
-  Difference difference;
-};
-
-std::string Explain(const Result& result) {
-  const Difference& d = result.difference;
+std::string Explain(const Difference& d) {
   if (!d.mismatch.empty()) return d.mismatch;
   return Concat(d.differing, " of ", d.count, " elements differ, most at element ", d.worst_at, ": expected ",
                 d.worst_want, ", got ", d.worst_got);
 }
 
+Json Entry(const Checked& what, const Array& got, const Difference& d) {
+  Json entry = {{"tensor", what.tensor},
+                {"node", what.node},
+                {"type", std::string(NameOf(got.dtype)) + ShapeText(got.shape)},
+                {"equal", d.ok()}};
+  if (!d.mismatch.empty()) {
+    entry["mismatch"] = d.mismatch;
+    return entry;
+  }
+  entry.update({{"max_error", d.max}, {"mean_error", d.mean}, {"differing", d.differing}, {"count", d.count}});
+  entry["scale"] = d.scale;
+  entry["relative_error"] = d.relative() ? Json(*d.relative()) : Json();
+  if (!d.ok()) entry["difference"] = Explain(d);
+  return entry;
+}
+
 // Throws Failure if no element of a tensor was compared, which would prove nothing.
-void CheckCompared(const std::vector<Result>& results, const std::string& reference) {
-  const bool any = std::any_of(results.begin(), results.end(),
-                               [](const Result& r) { return r.difference.count > 0 || !r.difference.ok(); });
-  if (any) return;
+void CheckCompared(const Json& tensors, const std::string& reference) {
+  const auto is_compared = [](const Json& t) { return t.value("count", 0) > 0 || !t.at("equal").get<bool>(); };
+  if (std::any_of(tensors.begin(), tensors.end(), is_compared)) return;
   throw Failure(kFailed,
-                results.empty() ? "nothing was compared: the reference '" + reference + "' has none of the tensors"
-                                : Concat("nothing was compared: all of ", results.size(), " tensor(s) are empty"),
-                results.empty() ? "" : "inputs that give results: -i NAME=FILE or --set");
+                tensors.empty() ? "nothing was compared: the reference '" + reference + "' has none of the tensors"
+                                : Concat("nothing was compared: all of ", tensors.size(), " tensor(s) are empty"),
+                tensors.empty() ? "" : "inputs that give results: -i NAME=FILE or --set");
 }
 
 // What was not compared, and why, a line each.
@@ -270,170 +142,236 @@ std::vector<std::string> NotCompared(const Plan& plan, const std::vector<Checked
   return lines;
 }
 
-void PrintTable(const std::vector<Result>& results, const VerifyOptions& options,
-                const std::vector<std::string>& not_compared) {
-  std::vector<std::vector<std::string>> rows;
-  for (const Result& r : results) {
-    const bool numbers = r.difference.mismatch.empty();
-    rows.push_back({r.what.tensor, r.what.node, r.type, numbers ? Scientific(r.difference.max) : "-",
-                    numbers ? Scientific(r.difference.mean) : "-",
-                    r.difference.ok() ? Green("equal") : Red("differs")});
-  }
-  std::cout << Table({"tensor", "producer", "type", "max error", "mean error", ""}, rows);
-  std::cout << "  reference: " << options.reference << "; tolerance " << options.tolerance.absolute << " + "
-            << options.tolerance.relative << " * |reference|; " << KernelsText() << "\n";
-  for (const std::string& line : not_compared) std::cout << "  not compared, " << Escaped(line) << "\n";
-  for (const Result& r : results) {
-    if (r.difference.ok()) continue;
-    std::cout << Red("first difference: ") << Escaped(r.what.node + ", tensor '" + r.what.tensor + "'") << ": "
-              << Explain(r) << "\n";
-    return;
-  }
-  std::cout << Green("equal") << ": all of " << results.size() << " tensor(s)\n";
-}
+// The model, ready to run, and what it gave.
+struct Loaded {
+  onnx::ModelProto model;
+  Plan plan;
+  std::vector<Checked> others;  // tensors that are not numbers
+  Feeds feeds;
+  std::vector<TensorInfo> inputs;
+  Ran ran;
+  int integer_bound = 0;
+};
 
-void PrintJson(const std::vector<Result>& results, const VerifyOptions& options,
-               const std::vector<std::string>& not_compared, bool equal) {
-  Json report = {
-      {"model", options.model}, {"reference", options.reference}, {"equal", equal}, {"not_compared", not_compared}};
-  report["tensors"] = Json::array();
-  for (const Result& r : results) {
-    const Difference& d = r.difference;
-    Json entry = {{"tensor", r.what.tensor}, {"node", r.what.node}, {"type", r.type}, {"equal", d.ok()}};
-    if (d.mismatch.empty()) {
-      entry.update({{"max_error", d.max}, {"mean_error", d.mean}, {"differing", d.differing}, {"count", d.count}});
-    } else {
-      entry["mismatch"] = d.mismatch;
+Loaded RunModel(VerifyOptions* options) {
+  Loaded loaded;
+  loaded.model = LoadModel(options->model);
+  CheckModel(loaded.model, options->model, options->session.libraries);
+  CheckInputNames(loaded.model, options->input);
+  loaded.plan = ChooseTensors(loaded.model, options->layers);
+  const auto pass_model = [&] {
+    if (!loaded.model.SerializeToString(&options->session.model)) {
+      throw Failure(kFailed, "the model is too large for --layers");
     }
-    report["tensors"].push_back(entry);
+  };
+  if (options->layers) {
+    options->session.model_folder = FollowLinks(&loaded.model, options->model).string();
+    pass_model();
   }
-  std::cout << ToText(report) << "\n";
+  options->session.optional_outputs = loaded.plan.added;
+  const Progress progress("verifying " + options->model);
+  {
+    Session session(options->model, options->session);
+    loaded.inputs = session.inputs();
+    if (options->layers) loaded.others = RemoveOthers(session.outputs(), loaded.model, &loaded.plan);
+    std::vector<Array> arrays;
+    loaded.feeds = ReadFeedsThatRun(session, loaded.model, options->input, &arrays, &loaded.integer_bound);
+    loaded.ran.runtime = "ONNX Runtime " + session.runtime_version();
+    for (size_t i = 0; i < arrays.size(); ++i) {
+      loaded.ran.outputs[session.outputs()[i].name] = std::move(arrays[i]);
+    }
+  }
+  if (!loaded.others.empty()) pass_model();
+  if (options->provider.empty()) return loaded;
+  try {
+    loaded.ran = RunInProvider(options->provider, {*options, loaded.feeds, loaded.inputs, loaded.plan.tensors});
+  } catch (const Failure& f) {
+    throw Failure(f.code(), "--provider " + options->provider + ": " + f.what(), f.hint());
+  }
+  return loaded;
 }
 
-// Compares what two files with attached heads find on photos.
-int VerifyDetections(const VerifyOptions& options) {
-  const bool has_truth = !options.truth.empty();
-  if (has_truth && options.reference != VerifyOptions().reference) {
-    throw Failure(kUsage, "--truth: expected no --reference, got '" + options.reference + "'");
-  }
-  Named kind = Split(options.reference).name.empty() ? Named{options.reference, ""} : Split(options.reference);
-  if (has_truth) kind = {"truth", options.truth};
-  const bool same_file = kind.name == "openvino" && kind.value.empty();
-  if (!same_file && !has_truth && (kind.value.empty() || (kind.name != "onnx" && kind.name != "openvino"))) {
-    throw Failure(kUsage, "--task detection: expected another reference, got '" + options.reference + "'",
-                  "--reference onnx=FILE, openvino or openvino=FILE, or --truth annotations.json");
-  }
-  Json report;
+// Returns the comparison with a reference, as --json prints it.
+Json CompareWith(const Reference& reference, const Loaded& model, const VerifyOptions& options) {
+  Ran want;
   {
     const Progress progress("verifying " + options.model);
-    report = AskPython("verify_detections",
-                       {{"model", options.model},
-                        {"reference", kind.name},
-                        {"file", same_file ? options.model : kind.value},
-                        {"inputs", options.input.inputs},
-                        {"draw", options.draw},
-                        {"memory", MemoryLimit()},
-                        {"iou", options.iou},
-                        {"threads", options.session.threads},
-                        {"libraries", options.session.libraries}},
-                       "polyop, ONNX Runtime and Pillow (pip install 'polyop[batch,optimize]')");
+    want = RunReference(reference, {options, model.feeds, model.inputs, model.plan.tensors});
   }
-  const double precision = report.at("average_precision").get<double>();
-  const double expected = options.min_precision.value_or(has_truth ? 0 : 0.95);
-  const bool ok = precision >= expected;
-  report["reference"] = has_truth ? options.truth : options.reference;
-  report["equal"] = ok;
-  if (options.json) {
-    std::cout << ToText(report) << "\n";
-    return ok ? kOk : kFailed;
+  Json tensors = Json::array();
+  std::vector<Checked> missing;
+  bool equal = true;
+  for (const Checked& tensor : model.plan.tensors) {
+    const Array& ours = model.ran.outputs.at(tensor.tensor);
+    const auto theirs = want.outputs.find(tensor.tensor);
+    if (theirs == want.outputs.end()) {
+      const std::vector<std::string>& added = model.plan.added;
+      if (std::find(added.begin(), added.end(), tensor.tensor) != added.end()) {
+        missing.push_back(tensor);  // saved outputs usually lack those of nodes
+        continue;
+      }
+      std::string names;
+      for (const auto& [name, array] : want.outputs) names += (names.empty() ? "" : ", ") + name;
+      throw Failure(kBadFile, "the reference has no tensor '" + tensor.tensor + "'", "it has " + names);
+    }
+    tensors.push_back(Entry(tensor, ours, Compare(ours, theirs->second, options.tolerance)));
+    equal &= tensors.back().at("equal").get<bool>();
   }
-  std::vector<std::vector<std::string>> rows;
-  for (const Json& photo : report.at("worst")) {
-    rows.push_back({photo.at("photo").get<std::string>(), Concat(photo.at("missing").get<int64_t>()),
-                    Concat(photo.at("additional").get<int64_t>()), photo.at("drawing").get<std::string>()});
+  CheckCompared(tensors, reference.text);
+  std::vector<std::string> notes = model.ran.notes;
+  notes.insert(notes.end(), want.notes.begin(), want.notes.end());
+  return {{"reference", reference.text},
+          {"equal", equal},
+          {"not_compared", NotCompared(model.plan, model.others, missing)},
+          {"runtime", model.ran.runtime},
+          {"reference_runtime", want.runtime},
+          {"notes", notes},
+          {"tensors", tensors}};
+}
+
+void PrintComparison(const Json& comparison, const VerifyOptions& options) {
+  PrintTensors(comparison, options);
+  for (const Json& tensor : comparison.at("tensors")) {
+    if (tensor.at("equal").get<bool>()) continue;
+    std::cout << Red("first difference: ")
+              << Escaped(Concat(tensor.at("node").get<std::string>(), ", tensor '",
+                                tensor.at("tensor").get<std::string>(), "'"))
+              << ": " << tensor.value(tensor.contains("mismatch") ? "mismatch" : "difference", "") << "\n";
+    return;
   }
-  if (!rows.empty()) std::cout << Table({"photo", "missing", "additional", "drawing"}, rows) << "\n";
-  std::cout << "  " << report.at("photos") << " photo(s), " << report.at("expected")
-            << (has_truth ? " true objects, " : " detections of the reference, ") << report.at("found")
-            << (has_truth ? " detections of the model, " : " of the model, ") << report.at("matched")
-            << " of both (class, and IoU of at least " << NumberText(options.iou, "%g")
-            << ")\n  mean average precision " << NumberText(precision, "%.4f") << ", over IoUs from 0.5 to 0.95 "
-            << NumberText(report.at("coco_precision").get<double>(), "%.4f") << "\n"
-            << (ok ? Green("agrees") : Red("differs")) << ": expected a mean average precision of at least "
-            << NumberText(expected, "%g") << "\n";
-  return ok ? kOk : kFailed;
+  std::cout << Green("equal") << ": all of " << comparison.at("tensors").size() << " tensor(s)\n";
+}
+
+// Searches for the first node whose output differs, and writes it to a file.
+Json Bisect(const Json& comparison, const Reference& reference, const Loaded& model, const VerifyOptions& options) {
+  Json outputs = Json::array();
+  for (const Json& tensor : comparison.at("tensors")) {
+    if (!tensor.at("equal").get<bool>()) outputs.push_back(tensor.at("tensor"));
+  }
+  std::vector<Array> none;
+  const Progress progress("searching " + options.model);
+  return AskPython("bisect",
+                   {{"model", options.model},
+                    {"provider", options.provider},
+                    {"reference", {{"kind", reference.kind}, {"value", reference.value}}},
+                    {"tensors", outputs},
+                    {"output", options.output},
+                    {"rtol", options.tolerance.relative},
+                    {"atol", options.tolerance.absolute},
+                    {"threads", options.session.threads},
+                    {"accelerate", options.session.accelerate},
+                    {"libraries", options.session.libraries}},
+                   "polyop, onnx and onnxruntime (pip install 'polyop[optimize]')", model.inputs, model.feeds.arrays,
+                   {}, &none);
+}
+
+// Throws Failure for options that belong to another kind of comparison.
+void CheckOptions(VerifyOptions* options) {
+  const bool has_photos = !options->images.empty() || !options->task.empty();
+  if (options->images.empty() && !options->task.empty()) options->images = options->input.inputs;
+  if (!has_photos && !options->truth.empty()) throw Failure(kUsage, "--truth: expected --images or --task detection");
+  if (!has_photos && !options->draw.empty()) throw Failure(kUsage, "--draw: expected --images");
+  if (has_photos && (options->bisect || options->layers)) {
+    throw Failure(kUsage, "--bisect and --layers: expected the inputs of one run, got photos",
+                  "-i NAME=PHOTO runs one of them");
+  }
+  if (options->bisect && options->layers)
+    throw Failure(kUsage, "--bisect and --layers: expected one of them, got both");
+  if (!options->output.empty() && !options->bisect) throw Failure(kUsage, "--output: expected --bisect");
+  if (!options->truth.empty() && !options->references.empty()) {
+    throw Failure(kUsage, "--truth: expected no --against, got '" + options->references.front() + "'");
+  }
+  if (!options->task.empty() && options->truth.empty() && options->references.empty()) {
+    throw Failure(kUsage, "--task detection: expected a reference, got none",
+                  "--against FILE, openvino or provider=NAME, or --truth annotations.json");
+  }
 }
 
 }  // namespace
 
-int Verify(VerifyOptions options) {
-  if (options.task.empty() && !options.truth.empty()) throw Failure(kUsage, "--truth: expected --task detection");
-  if (!options.task.empty()) return VerifyDetections(options);
-  onnx::ModelProto model = LoadModel(options.model);
-  CheckModel(model, options.model, options.session.libraries);
-  CheckInputNames(model, options.input);
-  Plan plan = ChooseTensors(model, options.layers);
-  const auto pass_model = [&] {
-    if (!model.SerializeToString(&options.session.model)) {
-      throw Failure(kFailed, "the model is too large for --layers");
-    }
+void PrintTensors(const Json& comparison, const VerifyOptions& options) {
+  std::vector<std::vector<std::string>> rows;
+  for (const Json& t : comparison.at("tensors")) {
+    const bool numbers = !t.contains("mismatch");
+    const auto number = [&](const char* key) {
+      return numbers && t.at(key).is_number() ? Scientific(t.at(key).get<double>()) : "-";
+    };
+    rows.push_back({t.at("tensor").get<std::string>(), t.at("node").get<std::string>(), t.at("type").get<std::string>(),
+                    number("max_error"), number("relative_error"), number("mean_error"),
+                    t.at("equal").get<bool>() ? Green("equal") : Red("differs")});
+  }
+  if (!rows.empty()) {
+    std::cout << Table({"tensor", "producer", "type", "max error", "of scale", "mean error", ""}, rows);
+    std::cout << "  reference: " << comparison.at("reference").get<std::string>() << "; tolerance "
+              << options.tolerance.absolute << " + " << options.tolerance.relative << " * |reference|; "
+              << KernelsText() << "\n";
+  }
+  const auto print = [](const Json& lines, const char* before) {
+    for (const Json& line : lines) std::cout << "  " << before << Escaped(line.get<std::string>()) << "\n";
   };
-  if (options.layers) {
-    options.session.model_folder = FollowLinks(&model, options.model).string();
-    pass_model();
-  }
-  options.session.optional_outputs = plan.added;
-  Feeds feeds;
-  std::vector<TensorInfo> inputs;
-  std::vector<Checked> others, missing;
-  Outputs got, want;
-  int integer_bound = 0;
-  {
-    Session session(options.model, options.session);
-    inputs = session.inputs();
-    if (options.layers) others = RemoveOthers(session.outputs(), model, &plan);
-    const Progress progress("verifying " + options.model);
-    std::vector<Array> arrays;
-    feeds = ReadFeedsThatRun(session, model, options.input, &arrays, &integer_bound);
-    got = ByName(session.outputs(), std::move(arrays));
-  }
-  if (!others.empty()) pass_model();
-  {
-    const Progress progress("verifying " + options.model);
-    want = RunReference(options, feeds, inputs, plan.tensors);
-  }
-  std::vector<Result> results;
-  bool equal = true;
-  for (const Checked& tensor : plan.tensors) {
-    const Array& ours = got.at(tensor.tensor);
-    const auto theirs = want.find(tensor.tensor);
-    if (theirs == want.end()) {
-      const bool was_added = std::find(plan.added.begin(), plan.added.end(), tensor.tensor) != plan.added.end();
-      if (was_added) {  // saved outputs usually lack those of nodes
-        missing.push_back(tensor);
-        continue;
+  print(comparison.value("notes", Json::array()), "");
+  print(comparison.value("not_compared", Json::array()), "not compared, ");
+}
+
+int Verify(VerifyOptions options) {
+  CheckOptions(&options);
+  std::vector<Reference> references;
+  for (const std::string& text : options.references) references.push_back(ParseReference(text));
+  if (!options.truth.empty()) references.push_back({options.truth, "truth", options.truth});
+  if (references.empty()) references.push_back(ParseReference("kernels"));
+  if (!options.report.empty()) PrepareOutput(options.report);
+  std::optional<Loaded> model;
+  if (options.images.empty()) model = RunModel(&options);
+  std::vector<Json> comparisons;
+  std::optional<Failure> failure;
+  for (const Reference& reference : references) {
+    try {
+      Json comparison = model ? CompareWith(reference, *model, options) : VerifyPhotos(options, reference);
+      if (model && !options.json) PrintComparison(comparison, options);
+      if (options.bisect && !comparison.at("equal").get<bool>()) {
+        comparison["bisect"] = Bisect(comparison, reference, *model, options);
+        if (!options.json) {
+          for (const Json& line : comparison.at("bisect").at("lines")) {
+            std::cout << Escaped(line.get<std::string>()) << "\n";
+          }
+        }
       }
-      std::string names;
-      for (const auto& [name, array] : want) names += (names.empty() ? "" : ", ") + name;
-      throw Failure(kBadFile, "the reference has no tensor '" + tensor.tensor + "'", "it has " + names);
+      comparisons.push_back(std::move(comparison));
+    } catch (const Failure& f) {  // the other references still tell
+      if (references.size() == 1) throw;
+      if (!failure) failure = f;
+      std::cerr << "polyop: error: " << f.what() << "\n" << (f.hint().empty() ? "" : "  hint: " + f.hint() + "\n");
+      comparisons.push_back(
+          {{"reference", reference.text}, {"equal", false}, {"error", f.what()}, {"tensors", Json::array()}});
     }
-    results.push_back({tensor, std::string(NameOf(ours.dtype)) + ShapeText(ours.shape),
-                       Compare(ours, theirs->second, options.tolerance)});
-    equal &= results.back().difference.ok();
   }
-  CheckCompared(results, options.reference);
-  const std::vector<std::string> not_compared = NotCompared(plan, others, missing);
-  if (options.json) {
-    PrintJson(results, options, not_compared, equal);
+  const bool equal =
+      std::all_of(comparisons.begin(), comparisons.end(), [](const Json& c) { return c.at("equal").get<bool>(); });
+  Json report = {{"model", options.model}};
+  if (comparisons.size() == 1) {
+    report.update(comparisons.front());
   } else {
-    PrintTable(results, options, not_compared);
-    std::cout << feeds.SyntheticText();
-    if (feeds.integers_are_drawn && integer_bound < kIntegerBound) {
-      std::cout << "  note: the model rejects integers greater than " << integer_bound - 1
+    report.update({{"equal", equal}, {"comparisons", comparisons}});
+  }
+  if (!options.report.empty()) {
+    AskPython("verify_report",
+              {{"model", options.model},
+               {"command", options.command},
+               {"comparisons", comparisons},
+               {"file", options.report}},
+              "polyop and onnxruntime");
+  }
+  if (options.json) {
+    std::cout << ToText(report) << "\n";
+  } else if (model) {
+    std::cout << model->feeds.SyntheticText();
+    if (model->feeds.integers_are_drawn && model->integer_bound < kIntegerBound) {
+      std::cout << "  note: the model rejects integers greater than " << model->integer_bound - 1
                 << " in its synthetic inputs\n";
     }
   }
-  return equal ? kOk : kFailed;
+  if (!options.json && !options.report.empty()) std::cout << Green("wrote") << " " << options.report << "\n";
+  return failure ? failure->code() : equal ? kOk : kFailed;
 }
 
 }  // namespace polyop::cli

@@ -3,7 +3,7 @@
 """Checks that dependencies between the repository's folders go one way.
 
 C++: platform <- core <- kernels <- ops/<room> <- ops/<room>/<op>, and core <- adapters.
-Python: the layers of python/polyop, listed below.
+Python: the layers of python/polyop, listed below, and bench/ <- ops/<room>/cases.py <- ops/<room>/<op>/cases.py.
 Prints each #include and each import that goes against this, and every cycle; exits with 1 if there is any.
 """
 
@@ -57,11 +57,15 @@ PYTHON_LAYERS = (
     {"attaching", "executorch", "modules", "onnxscript", "optimizing", "sparse"},
     {"exporting"},
     {"_session", "batch", "compat"},
-    {"ray", "triton"},
+    {"ray", "triton", "verifying"},
     {"_commands"},
     {"__init__", "__main__"},
 )
 PRIVATE_FOLDERS = {"_aten", "_onnx", "_torch", "_commands"}
+# What cases.py may import of bench/. At module level it imports nothing else than the packages, because tests read it,
+# and a machine with a GPU may lack runtimes.
+BENCH = {"benchmark", "contenders", "inputs", "projects", "synthetic_scenes", "with_spconv"}
+PACKAGES = {"numpy", "polyop", "torch"}
 MAX_DEPTH = 9  # of modules that import each other at module level
 
 
@@ -224,11 +228,38 @@ def check_python() -> tuple[list[str], str]:
     return wrong, f"{len(modules)} Python modules with {sum(map(len, graph.values()))} imports, {deepest} deep"
 
 
+def names_imported(path: Path, nested: bool) -> set[str]:
+    """Returns the names of the modules that a file imports; of `from ops.rois import cases`, ops.rois.cases."""
+    found = set()
+    for statement in statements(ast.parse(path.read_text(encoding="utf-8")).body, nested):
+        if isinstance(statement, ast.Import):
+            found |= {alias.name for alias in statement.names}
+        elif isinstance(statement, ast.ImportFrom):
+            base, names = statement.module or "", {alias.name for alias in statement.names}
+            found |= {f"{base}.{name}" for name in names} if base.startswith("ops.") and names == {"cases"} else {base}
+    return found
+
+
+def check_cases() -> tuple[list[str], str]:
+    """Returns what is wrong with ops/**/cases.py, and a summary."""
+    files = sorted(ROOT.glob("ops/**/cases.py"))
+    graph, wrong = {}, []
+    for path in files:
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        graph[name] = {module for module in names_imported(path, nested=True) if module.startswith("ops.")}
+        known = BENCH | PACKAGES | sys.stdlib_module_names | {"ops"}
+        unknown = {module for module in names_imported(path, nested=False) if module.split(".")[0] not in known}
+        unknown |= {module for module in graph[name] if module.count(".") > 2 or module == name}
+        wrong += [f"{path.relative_to(ROOT)}: imports {module}" for module in sorted(unknown)]
+    wrong += ["cycle: " + " -> ".join(cycle) for cycle in cycles(graph)]
+    return wrong, f"{len(files)} files with cases"
+
+
 def main() -> int:
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
-    (wrong_cpp, cpp), (wrong_python, python) = check_cpp(), check_python()
-    wrong = wrong_cpp + wrong_python
-    print("\n".join(wrong) if wrong else f"{cpp}, {python}: all go one way")
+    checks = (check_cpp(), check_python(), check_cases())
+    wrong = [line for lines, _ in checks for line in lines]
+    print("\n".join(wrong) if wrong else f"{', '.join(summary for _, summary in checks)}: all go one way")
     return 1 if wrong else 0
 
 

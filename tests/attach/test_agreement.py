@@ -140,6 +140,8 @@ def files(tmp_path: Path) -> Path:
     for name, of_file in (("a", rows), ("moved", moved), ("without", without)):
         write(tmp_path / "m.onnx", SIZE, {"output0": of_file.T[None]})
         attach(tmp_path / "m.onnx", tmp_path / f"{name}.onnx", image=ImageSteps(), flat=name == "moved")
+        (tmp_path / "m.onnx").rename(tmp_path / f"raw_{name}.onnx")
+    write(tmp_path / "net.onnx", SIZE, {"features": np.ones((1, 7), F32)})
     (tmp_path / "photos").mkdir()
     for name in ("x.png", "y.jpg"):
         Image.new("RGB", (128, 96)).save(tmp_path / "photos" / name)
@@ -250,6 +252,37 @@ def test_damaged_truth(program: str, files: Path, more: dict[str, Any], said: st
     assert "Traceback" not in done.stderr
 
 
+def images(program: str, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [program, "verify", *words, "--images", "photos"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_files_without_attached_steps(program: str, files: Path) -> None:
+    """They are attached to both files; the outputs are compared, too, and the detections decide."""
+    done = images(program, files, "raw_moved.onnx", "--against", "raw_a.onnx", "--json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert (report["matched"], report["moved"], report["largest_move"]) == (4, 0, pytest.approx(1))  # 0.5 of the input
+    assert {t["tensor"]: t["equal"] for t in report["tensors"]} == {"output0": False}
+    assert report["tensors"][0]["max_error"] == 0.5
+    assert "the steps of `polyop attach` were added to raw_moved.onnx" in report["notes"]
+    done = images(program, files, "raw_without.onnx", "--against", "raw_a.onnx")
+    assert done.returncode == 1, done.stderr
+    assert "lost 2, gained 0, moved by more than a pixel 0" in done.stdout
+
+
+def test_outputs_of_other_models(program: str, files: Path) -> None:
+    """A model without a known head: its outputs decide."""
+    done = images(program, files, "net.onnx", "--against", "openvino", "--json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert [(t["tensor"], t["equal"], t["count"]) for t in report["tensors"]] == [("features", True, 14)]
+    assert "detections are not compared: net.onnx: " in report["notes"][0]
+    write(files / "other.onnx", SIZE, {"features": np.full((1, 7), 2, F32)})
+    done = images(program, files, "net.onnx", "--against", "other.onnx")
+    assert (done.returncode, "differs: 2 photo(s)" in done.stdout) == (1, True), done.stderr
+
+
 def test_openvino(program: str, files: Path) -> None:
     done = verify(program, files, "a.onnx", "--reference", "openvino")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -259,10 +292,12 @@ def test_openvino(program: str, files: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["a.onnx"], 2, "--task detection: expected another reference, got 'kernels'"),
-        (["a.onnx", "--reference", "onnx=m.onnx"], 1, "m.onnx: expected an input of pixels u8[1, H, W, 3], got none"),
+        (["a.onnx"], 2, "--task detection: expected a reference, got none"),
+        (["a.onnx", "--against", "net.onnx"], 1, "net.onnx: "),
+        (["a.onnx", "--against", "threads=1", "--bisect"], 2, "--bisect and --layers: expected the inputs of one run"),
+        (["a.onnx", "--against", "isa=sse4"], 2, "expected a reference that runs photos, got isa=sse4"),
         (["a.onnx", "--truth", "none.json"], 1, "none.json: No such file"),
-        (["a.onnx", "--truth", "x.json", "--reference", "onnx=a.onnx"], 2, "--truth: expected no --reference"),
+        (["a.onnx", "--truth", "x.json", "--reference", "onnx=a.onnx"], 2, "--truth: expected no --against"),
         (["a.onnx", "--reference", "onnx=a.onnx", "-i", "none"], 3, "'none' does not exist"),
     ],
     ids=str,

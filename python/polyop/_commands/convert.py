@@ -303,13 +303,13 @@ def _to_openvino(options: argparse.Namespace) -> int:
     core = polyop.openvino.core()
     import openvino
 
-    from polyop._commands.run_openvino import METADATA, readable
+    from polyop._commands.run_openvino import METADATA
+    from polyop.verifying.sides import read_openvino
 
     try:
         for library in options.plugins:
             core.add_extension(str(Path(library).absolute()))
-        with readable(options.model) as file:
-            read = core.read_model(file)
+        with read_openvino(core, Path(options.model)) as read:
             read.set_rt_info(json.dumps({entry.key: entry.value for entry in model.metadata_props}), METADATA)
             openvino.save_model(read, output, compress_to_fp16=options.fp16)
     except RuntimeError as error:

@@ -6,29 +6,26 @@ The request has "engine", and the .npz files "inputs" and "outputs". bridge.py d
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from polyop._commands.bridge import serve
 from polyop._commands.errors import CommandError, ExitCode
+from polyop.verifying.sides import InTensorRt
 
 
 def run(request: dict[str, Any]) -> dict[str, Any]:
-    import torch
+    from polyop.tensorrt import EngineError
 
-    from polyop.tensorrt import EngineError, TRTWrapper
-
-    engine = request["engine"]
-    if not torch.cuda.is_available():
-        raise CommandError(ExitCode.NO_RUNTIME, f"{engine}: an engine needs a GPU, and torch finds none")
+    engine = Path(request["engine"])
     try:
         with np.load(request["inputs"]) as arrays:
-            results = TRTWrapper(engine)({name: torch.from_numpy(array).cuda() for name, array in arrays.items()})
+            results: dict[str, Any] = dict(InTensorRt(engine).run(arrays))
     except EngineError as error:
         raise CommandError(ExitCode.FAILED, f"{engine}: {error}") from error
-    saved: dict[str, Any] = {name: tensor.cpu().numpy() for name, tensor in results.items()}
-    np.savez(request["outputs"], **saved)
+    np.savez(request["outputs"], **results)
     return {}
 
 

@@ -18,15 +18,24 @@ _COCO_IOUS = np.arange(0.5, 1, 0.05)
 
 @dataclass(frozen=True)
 class PhotoAgreement:
-    """The detections of a photo: those of the reference, of the model, and the pairs of both."""
+    """The detections of a photo: those of the reference, of the model, and the pairs of both.
+
+    moves: for each pair, how far the corner of a box that moved most moved, in pixels.
+    """
 
     expected: int
     found: int
     matched: int
+    moves: tuple[float, ...] = ()
 
     @property
     def differing(self) -> int:
         return self.expected + self.found - 2 * self.matched
+
+    @property
+    def moved(self) -> int:
+        """The number of pairs whose boxes moved by more than a pixel."""
+        return sum(move > 1 for move in self.moves)
 
 
 @dataclass(frozen=True)
@@ -49,7 +58,10 @@ def compare(expected: Sequence[Sequence[Detection]], found: Sequence[Sequence[De
         raise AttachError("expected boxes of one kind, got boxes of two corners and rotated boxes")
     width = widths.pop() if widths else 4
     truth, given = ([_arrays(of_photo, width) for of_photo in photos] for photos in (expected, found))
-    photos = tuple(_of_photo(t, g, iou) for t, g in zip(truth, given, strict=True))
+    photos = tuple(
+        _of_photo(t, g, iou, [_outlines(of_photo) for of_photo in pair])
+        for t, g, *pair in zip(truth, given, expected, found, strict=True)
+    )
     coco = float(np.mean([_precision(truth, given, float(at)) for at in _COCO_IOUS]))
     return Agreement(photos, _precision(truth, given, iou), coco)
 
@@ -66,14 +78,26 @@ def _precision(truth: Sequence[Detections], found: Sequence[Detections], iou: fl
     return mean_average_precision(truth, found, iou)
 
 
-def _of_photo(truth: Detections, found: Detections, iou: float) -> PhotoAgreement:
+def _outlines(found: Sequence[Detection]) -> list[np.ndarray]:
+    return [np.array(detection.outline()) for detection in found]
+
+
+def _move(a: np.ndarray, b: np.ndarray) -> float:
+    """Returns the largest distance of a corner from the other's nearest: a rotated box may begin with any of them."""
+    apart = np.hypot(*(a[:, None] - b).transpose(2, 0, 1))
+    return float(max(apart.min(0).max(), apart.min(1).max()))
+
+
+def _of_photo(
+    truth: Detections, found: Detections, iou: float, corners: Sequence[Sequence[np.ndarray]]
+) -> PhotoAgreement:
     """Pairs objects of a class whose IoU is at least `iou`: the pairs that overlap most come first."""
     overlap, excused = ious(truth.boxes, found.boxes), in_crowds(found, truth, iou)
     overlap[truth.labels[:, None] != found.labels] = -1
     overlap[crowds(truth)] = -1
-    count = 0
+    moves = []
     while overlap.size and overlap.max() >= iou:
         row, column = np.unravel_index(overlap.argmax(), overlap.shape)
         overlap[row], overlap[:, column], excused[column] = -1, -1, False
-        count += 1
-    return PhotoAgreement(int((~crowds(truth)).sum()), int((~excused).sum()), count)
+        moves.append(_move(corners[0][row], corners[1][column]))
+    return PhotoAgreement(int((~crowds(truth)).sum()), int((~excused).sum()), len(moves), tuple(moves))

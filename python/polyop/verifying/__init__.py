@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `polyop verify` leaves to Python: models in any runtime, and where their results begin to differ.
+
+providers   execution providers of ONNX Runtime, by name or library
+sides       a model in a runtime
+differences the difference between two tensors
+"""
