@@ -20,7 +20,11 @@ endfunction()
 # Prefers static archives, so that programs run on machines without these libraries.
 set(CMAKE_FIND_LIBRARY_SUFFIXES .a .so)
 set(THREADS_PREFER_PTHREAD_FLAG ON)
-find_package(Threads REQUIRED)
+if(POLYOP_WASM) # one thread
+  add_library(Threads::Threads INTERFACE IMPORTED)
+else()
+  find_package(Threads REQUIRED)
+endif()
 
 # JSON, for the operators' definitions. The SDK contains its headers.
 if(EXISTS "${POLYOP_THIRD_PARTY}/nlohmann/json.hpp")
