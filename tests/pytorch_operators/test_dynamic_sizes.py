@@ -198,6 +198,13 @@ def test_an_empty_tensor_is_rolled() -> None:
     check(lambda x, y: x.sum() + y.roll((1, -2), (0, 1)), _random(3), _random(2, 0), dynamic=[(0,), (0,)])
 
 
+def test_empty_tensors_that_broadcast() -> None:
+    """torch.export takes their sizes 1 and 10 for equal ones."""
+    auto = dict.fromkeys((1, 2), torch.export.Dim.AUTO)
+    x, y = torch.zeros(0, 1, 3), torch.zeros(0, 10, 3)
+    check(lambda x, y: (x * y, x + 1), x, y, dynamic_shapes=((auto, auto),))
+
+
 def _qparams(x: torch.Tensor) -> Any:
     q: Any = torch.ops.quantized_decomposed
     return (

@@ -31,7 +31,7 @@ def replace_empty(graph: torch.fx.Graph, *, decomposed: bool) -> None:
 
     A decomposed graph has no operator for constants of complex numbers.
     """
-    sizes, changed = _sizes(graph), False
+    changed = False
     for node in list(graph.nodes):
         value = node.meta.get("val")
         if node.op != "call_function" or not isinstance(value, Tensor) or value.layout != torch.strided:
@@ -39,7 +39,10 @@ def replace_empty(graph: torch.fx.Graph, *, decomposed: bool) -> None:
         if not _is_pure(node.target) or node.target is aten.full.default or (decomposed and value.is_complex()):
             continue
         fill = 0 if _is_empty(value) else _fill(node)
-        if fill is None or any(not isinstance(size, int) and size.node.expr not in sizes for size in value.shape):
+        if fill is None:
+            continue
+        sizes = _sizes(node)
+        if any(not isinstance(size, int) and size.node.expr not in sizes for size in value.shape):
             continue
         with graph.inserting_before(node):
             shape = [size if isinstance(size, int) else _size(graph, size, sizes) for size in value.shape]
@@ -65,15 +68,30 @@ def _fill(node: torch.fx.Node) -> float | None:
     return _FILLS.get(name) if any(_is_empty(n.meta.get("val")) for n in source.all_input_nodes) else None
 
 
-def _sizes(graph: torch.fx.Graph) -> dict[sympy.Expr, tuple[torch.fx.Node, int]]:
-    """Returns an input and an axis for each size of the inputs that is not constant."""
+def _sizes(node: torch.fx.Node) -> dict[sympy.Expr, tuple[torch.fx.Node, int]]:
+    """Returns an input and an axis for each size of the inputs that a node is computed from and that is not constant.
+
+    Leaves out sizes of several of these inputs: of tensors without elements, torch.export takes sizes that broadcast for
+    equal ones.
+    """
     found: dict[sympy.Expr, tuple[torch.fx.Node, int]] = {}
-    for node in graph.find_nodes(op="placeholder"):
-        value = node.meta.get("val")
+    shared = set()
+    for source in _inputs_of(node):
+        value = source.meta.get("val")
         for axis, size in enumerate(value.shape if isinstance(value, Tensor) else ()):
-            if not isinstance(size, int):
-                found.setdefault(size.node.expr, (node, axis))
-    return found
+            if not isinstance(size, int) and found.setdefault(size.node.expr, (source, axis))[0] is not source:
+                shared.add(size.node.expr)
+    return {expression: axis for expression, axis in found.items() if expression not in shared}
+
+
+def _inputs_of(node: torch.fx.Node) -> list[torch.fx.Node]:
+    """Returns the inputs of the graph that a node is computed from."""
+    seen, open_nodes = {node}, [node]
+    while open_nodes:
+        new = [n for n in open_nodes.pop().all_input_nodes if n not in seen]
+        seen.update(new)
+        open_nodes += new
+    return [n for n in seen if n.op == "placeholder"]
 
 
 def _size(graph: torch.fx.Graph, size: Any, sizes: Mapping[sympy.Expr, tuple[torch.fx.Node, int]]) -> torch.fx.Node:
