@@ -43,10 +43,7 @@ def rows_of(count: int) -> np.ndarray:
     of_object = rng.integers(objects, size=count)
     extent = np.sqrt(objects) * 60  # as crowded for each count
     centres, sizes = rng.uniform(0, extent, (objects, 2)), rng.uniform(30, 90, (objects, 2))
-    boxes = [
-        centres[of_object] + rng.normal(0, 4, (count, 2)),
-        sizes[of_object] * rng.uniform(0.85, 1.15, (count, 2)),
-    ]
+    boxes = [centres[of_object] + rng.normal(0, 4, (count, 2)), sizes[of_object] * rng.uniform(0.85, 1.15, (count, 2))]
     scores = rng.uniform(0, 0.2, (count, CLASSES))
     scores[np.arange(count), rng.integers(CLASSES, size=objects)[of_object]] = rng.uniform(0.3, 1, count)
     return np.ascontiguousarray(np.concatenate([*boxes, scores], 1).T[None], np.float32)

@@ -23,6 +23,9 @@
     @cases.growth("rois", 100, 100_000)               bench/growth.py: calls over sizes
     def _(n: int) -> Call: ...
 
+
+    cases.small([(2, 5), (3, 5)], axis=1)             tests of gradients: inputs and attributes of a small call
+
 A title may be a format of parameters, with one row for each value of `over`. What the operators of a room share is in
 ops/<room>/cases.py. The files import neither a runtime nor a rival before a case is prepared.
 """
@@ -142,7 +145,7 @@ class Cases:
 
     def __init__(self, file: str) -> None:
         self.operator = Path(file).parent.name
-        self.rows: dict[str, list[Case]] = {kind: [] for kind in ("cpu", "gpu", "gradient", "growth")}
+        self.rows: dict[str, list[Case]] = {kind: [] for kind in ("cpu", "gpu", "gradient", "growth", "small")}
 
     def _add(
         self, kind: str, title: str | Callable[..., str], over: Iterable[Any] | None, operator: str = "", **options: Any
@@ -190,6 +193,17 @@ class Cases:
 
         return add
 
+    def small(self, inputs: Sequence[Any], variant: str = "", **attributes: Any) -> None:
+        """An input is a tensor, a function that makes one, or the shape of a uniform random one. A variant distinguishes
+        several calls of an operator by a word.
+        """
+
+        def make() -> tuple[dict[str, Any], list[Tensor]]:
+            made = [torch.rand(x) if isinstance(x, tuple) else x() if callable(x) else x for x in inputs]
+            return attributes, made
+
+        self._add("small", "-".join(filter(None, [self.operator, variant])), None)(make)
+
     def _again(self, title: str, how: str, make: Callable[[Contest], Contest]) -> None:
         """Adds a CPU case that is another one with other data."""
         (case,) = [case for case in self.rows["cpu"] if case.title == title]
@@ -211,11 +225,15 @@ class Cases:
 
 
 def cases(kind: str) -> list[Case]:
-    """Returns the cases of all operators for a benchmark: "cpu", "gpu", "gradient" or "growth"."""
+    """Returns the cases of all operators of a kind: "cpu", "gpu", "gradient", "growth" or "small"."""
     if str(ROOT) not in sys.path:
         sys.path.append(str(ROOT))
     files = [file.relative_to(ROOT).with_suffix("") for file in sorted(ROOT.glob("ops/*/*/cases.py"))]
-    return [case for file in files for case in import_module(".".join(file.parts)).cases.rows[kind]]
+    written, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # folders of ops/ are rooms and operators
+    try:
+        return [case for file in files for case in import_module(".".join(file.parts)).cases.rows[kind]]
+    finally:
+        sys.dont_write_bytecode = written
 
 
 def selected(rows: Sequence[Case], words: str) -> list[Case]:

@@ -25,7 +25,6 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import torch
-from torch.utils import cpp_extension
 
 BUILD = Path(__file__).parents[1] / "build" / "rivals"
 # The functions of MMCV's sources, by the name of the file.
@@ -56,34 +55,14 @@ FUNCTIONS = {
     "correlation": ["correlation_forward", "correlation_backward"],
     "psamask": ["psamask_forward", "psamask_backward"],
 }
-TENSOR, INT, FLOAT, BOOL = "at::Tensor", "int", "float", "bool"
-# Parameters of MMCV's loops for the CPU, which have no header: tensors, then the others.
-LOOPS = {
-    "roi_align": {
-        "roi_align_forward": (5, [INT, INT, FLOAT, INT, INT, BOOL]),
-        "roi_align_backward": (5, [INT, INT, FLOAT, INT, INT, BOOL]),
-    },
-    "roi_align_rotated": {
-        "roi_align_rotated_forward": (3, [INT, INT, FLOAT, INT, BOOL, BOOL]),
-        "roi_align_rotated_backward": (3, [INT, INT, FLOAT, INT, BOOL, BOOL]),
-    },
-    "rotated_feature_align": {
-        "rotated_feature_align_forward": (3, [FLOAT, INT]),
-        "rotated_feature_align_backward": (3, [FLOAT, INT]),
-    },
-    "bezier_align": {"bezier_align_backward": (3, [INT, INT, FLOAT, INT, BOOL])},
-    "deform_conv": {
-        "deform_conv_forward": (6, [INT] * 11),
-        "deform_conv_backward_input": (7, [INT] * 11),
-        "deform_conv_backward_parameters": (6, [INT] * 10 + [FLOAT, INT]),
-    },
-    "modulated_deform_conv": {
-        "modulated_deform_conv_forward": (8, [INT] * 10 + [BOOL]),
-        "modulated_deform_conv_backward": (13, [INT] * 10 + [BOOL]),
-    },
-    "active_rotated_filter": {"active_rotated_filter_forward": (3, []), "active_rotated_filter_backward": (3, [])},
-    "psamask": {"psamask_forward": (2, [INT] * 8), "psamask_backward": (2, [INT] * 8)},
-}
+# Those with loops for the CPU.
+LOOPS = {"bezier_align": ["bezier_align_backward"]} | {
+    file: FUNCTIONS[file]
+    for file in (
+        "roi_align", "roi_align_rotated", "rotated_feature_align", "deform_conv", "modulated_deform_conv",
+        "active_rotated_filter", "psamask",
+    )
+}  # fmt: skip
 TORCHVISION = ("roi_align", "roi_pool", "deform_conv2d")
 # Files that are compiled together, which parses PyTorch's headers only once for all of them.
 UNITS = [
@@ -113,7 +92,7 @@ template <class R, class... A, R (*function)(A...)> struct Registered<function> 
 
 def registration(library: str, functions: list[str]) -> list[str]:
     lines = [f'  m.def("{name}", &Registered<&::{name}>::Call);' for name in functions]
-    return [REGISTRATION, f"TORCH_LIBRARY({library}, m) {{", *lines, "}\n"]
+    return [REGISTRATION, f"TORCH_LIBRARY_FRAGMENT({library}, m) {{", *lines, "}\n"]
 
 
 def mmcv_sources(csrc: Path) -> dict[str, str]:
@@ -234,8 +213,10 @@ def loaded(name: str) -> Any:
     return getattr(torch.ops, name)
 
 
-def compile_sources(name: str, sources: dict[str, str], includes: Sequence[Path], module: bool) -> Any:
+def compile_sources(name: str, sources: dict[str, str], includes: Sequence[Path]) -> Any:
     """Compiles sources, given as text, and loads the library. Recompiles if the text has changed."""
+    from torch.utils import cpp_extension
+
     folder = BUILD / name
     folder.mkdir(parents=True, exist_ok=True)
     for file, text in sources.items():
@@ -243,30 +224,25 @@ def compile_sources(name: str, sources: dict[str, str], includes: Sequence[Path]
         if not path.exists() or path.read_text() != text:
             path.write_text(text)
     (folder / "lock").unlink(missing_ok=True)  # PyTorch would wait for a process that was killed
-    return cpp_extension.load(
+    cpp_extension.load(
         name, [str(folder / f"{file}.cpp") for file in sources], build_directory=str(folder),
-        extra_include_paths=[str(path) for path in includes], extra_cflags=["-O3", "-w"], is_python_module=module,
+        extra_include_paths=[str(path) for path in includes], extra_cflags=["-O3", "-w"], is_python_module=False,
     )  # fmt: skip
+    return getattr(torch.ops, name)
 
 
 @cache
 def mmcv_loops() -> Any:
-    """Returns a module of MMCV's loops for the CPU, or None without a checkout."""
+    """Returns MMCV's loops for the CPU, or None without a checkout."""
     root = os.environ.get("POLYOP_MMCV_SOURCE")
     if root is None:
         return None
     csrc = Path(root).resolve() / "mmcv" / "ops" / "csrc"
-    sources = {
-        op: f'#include "{csrc}/pytorch/{op}.cpp"\n#include "{csrc}/pytorch/cpu/{op}.cpp"\n'
-        for op in LOOPS
-    }  # fmt: skip
-    functions = {name: signature for of_op in LOOPS.values() for name, signature in of_op.items()}
-    declared = [f"void {f}({', '.join([TENSOR] * count + rest)});" for f, (count, rest) in functions.items()]
-    exported = [f'  m.def("{f}", &{f});' for f in functions]
-    sources["module"] = "\n".join(
-        ["#include <torch/extension.h>", *declared, "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {", *exported, "}\n"]
-    )
-    return compile_sources("mmcv_loops", sources, [csrc / "common", csrc], True)
+    sources = {}
+    for file, functions in LOOPS.items():
+        included = [f'#include "{csrc}/pytorch/{folder}{file}.cpp"' for folder in ("", "cpu/")]
+        sources[file] = "\n".join(included + registration("mmcv_loops", functions))
+    return compile_sources("mmcv_loops", sources, [csrc / "common", csrc])
 
 
 @cache
@@ -324,7 +300,7 @@ def torchvision() -> Any:
     csrc = Path(root).resolve() / "torchvision" / "csrc"
     parts = ("{}.cpp", "cpu/{}_kernel.cpp", "autograd/{}_kernel.cpp")
     sources = {op: "".join(f'#include "{csrc}/ops/{part.format(op)}"\n' for part in parts) for op in TORCHVISION}
-    compile_sources("torchvision_kernels", sources, [csrc], False)
+    compile_sources("torchvision_kernels", sources, [csrc])
     return torch.ops.torchvision
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loop that times contenders in turns."""
+"""The loop that times contenders, interleaved."""
 
 from __future__ import annotations
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from check_rooms import INCLUDE, ROOT, is_shared, room
 
 SOURCES = (".cc", ".h", ".cu")
+SHARED_CASES = re.compile(r"^from (ops\.\w+)(?:\.cases import| import cases)", re.MULTILINE)
 
 # The Python tests of a file or folder: NAME of tests/*/test_NAME.py. The longest name of a file's folders counts. A
 # module of python/ has tests of its own instead if their names are, or end in, its name or that of a folder of it:
@@ -35,6 +36,7 @@ PYTHON_TESTS = {
     "adapters/tensorrt": ["tensorrt"],
     "adapters/torch": ["torch", "gradients", "export", "modules"],
     "adapters/tvm_ffi": ["tvm_ffi"],
+    "bench": ["bench"],
     "cli": ["cli", "drawing_and_new", "verify", "main_line", "sdk"],
     "cmake": ["sdk"],
     "core": ["definition_errors", "add_operator", "onnxruntime_adapter", "torch", "exported_nodes"],
@@ -86,7 +88,9 @@ def closure(changed: set[str], files: list[str]) -> set[str]:
     """Returns the changed files and all that include them. A .cc file of a room or of kernels/ counts as its header."""
     included_by: dict[str, set[str]] = defaultdict(set)
     for file in files:
-        for included in INCLUDE.findall((ROOT / file).read_text(encoding="utf-8")):
+        text = (ROOT / file).read_text(encoding="utf-8")
+        shared = SHARED_CASES.findall(text) if file.endswith(".py") else []
+        for included in [*INCLUDE.findall(text), *(f"{name.replace('.', '/')}/cases.py" for name in shared)]:
             included_by[included].add(file)
     found, todo = set(), list(changed)
     while todo:
@@ -138,7 +142,7 @@ def in_any(folder: str, files: set[str]) -> bool:
 def main(since: str | None = None) -> None:
     changed = changed_files(since)
     listed = git("ls-files", "--cached", "--others", "--exclude-standard", ":!tests/data", ":!examples")
-    files = [f for f in listed if f.endswith(SOURCES) and (ROOT / f).is_file()]
+    files = [f for f in listed if f.endswith((*SOURCES, "/cases.py")) and (ROOT / f).is_file()]
     if not shutil.which("nvcc"):  # TensorRT's headers are installed together with CUDA
         print("nvcc was not found: not running the tests of the TensorRT adapter", file=sys.stderr)
         files = [f for f in files if not re.fullmatch(r"adapters/tensorrt/\w+_test\.cc", f)]

@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the cases of several operators share."""
-
 import numpy as np
 import projects
 import torch

@@ -15,6 +15,10 @@ PYRAMID: dict[str, Any] = {**BINS, "sampling_ratio": 2, "featmap_strides": [4.0,
 PYRAMID_OF_ROIS: dict[str, Any] = {
     **BINS, "sampling_ratio": 2, "featmap_strides": [1.0, 2.0, 4.0, 8.0], "finest_scale": 14
 }  # fmt: skip
+SMALL_BINS: dict[str, Any] = {"output_height": 2, "output_width": 3, "spatial_scale": 0.7}
+SMALL_PYRAMID: dict[str, Any] = {
+    "output_height": 2, "output_width": 3, "featmap_strides": [2.0, 4.0], "finest_scale": 4
+}  # fmt: skip
 # Of images: channels, height and width.
 LARGE, MEDIUM = (256, 200, 304), (256, 100, 152)
 
@@ -72,3 +76,13 @@ def image_of_rois() -> Tensor:
 
 def pyramid_of_rois() -> list[Tensor]:
     return [gaussian(1, 16, 256 // 2**i, 256 // 2**i) for i in range(4)]
+
+
+def small_rois(columns: int, extent: float = 6) -> Tensor:
+    """Returns rois of two images of 6 x 5, partly outside."""
+    rows = torch.rand(5, columns, generator=torch.Generator().manual_seed(columns)) * extent
+    rows[:, 0] = torch.tensor([0.0, 1, 1, 0, 1])
+    if columns == 5:
+        rows[:, 3:] += rows[:, 1:3]
+    rows[4, 1:3] -= 8
+    return rows

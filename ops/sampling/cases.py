@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the cases of several operators share."""
-
 import torch
 from inputs import side_of
 from torch import Tensor

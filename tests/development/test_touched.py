@@ -39,6 +39,14 @@ def test_a_rooms_header_selects_the_operators_that_include_it_indirectly(said) -
     assert not {"my_add_test", "grid_sampler_test", "op_test"} & set(tests)
 
 
+def test_cases_select_the_python_tests_of_their_operators(said) -> None:
+    lines = said("ops/boxes/nms/cases.py")
+    assert (lines["cxx"], lines["python"]) == ("", "nms or test_docs.")
+    selected = said("ops/rois/cases.py")["python"].split(" or ")
+    assert {"roi_align", "roi_pool"} <= set(selected)
+    assert "nms" not in selected
+
+
 def test_a_rooms_source_selects_the_operators_that_call_it(said) -> None:
     tests = said("ops/rois/upright_pool.cc")["cxx"].split()
     assert {"roi_align_test", "multi_level_roi_align_test"} <= set(tests)

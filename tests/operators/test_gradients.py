@@ -18,17 +18,17 @@ from polyop._torch.gradients import RULES
 from polyop._torch.operators import OPERATORS
 from tests.support.gradient_cases import (
     CASES,
-    COORS,
     DIFFERENTIABLE,
     SIZED_BY_VALUES,
     call,
     differentiable,
     has_gradient,
     operator_of,
-    rois,
+    small_rois,
 )
 
 torch.manual_seed(0)
+COORS = CASES["dynamic_scatter"][1][1]
 
 
 def rand(*shape: int, low: float = 0.0, high: float = 1.0) -> torch.Tensor:
@@ -39,7 +39,7 @@ def rand(*shape: int, low: float = 0.0, high: float = 1.0) -> torch.Tensor:
 @pytest.mark.parametrize("ratio", [2, 0])
 @pytest.mark.parametrize("aligned", [True, False])
 def test_roi_align(mode: str, ratio: int, aligned: bool) -> None:
-    boxes = rois(5)
+    boxes = small_rois(5).double()
     assert torch.autograd.gradcheck(
         lambda x: polyop.roi_align(x, boxes, (2, 3), 0.7, ratio, aligned, mode), rand(2, 2, 6, 5)
     )
@@ -48,7 +48,7 @@ def test_roi_align(mode: str, ratio: int, aligned: bool) -> None:
 @pytest.mark.parametrize("ratio", [2, 0])
 @pytest.mark.parametrize("clockwise", [True, False])
 def test_roi_align_rotated(ratio: int, clockwise: bool) -> None:
-    boxes = rois(6)
+    boxes = small_rois(6).double()
     assert torch.autograd.gradcheck(
         lambda x: polyop.roi_align_rotated(x, boxes, (2, 3), 0.7, ratio, clockwise=clockwise), rand(2, 2, 6, 5)
     )
@@ -237,7 +237,7 @@ def test_border_align() -> None:
 
 @pytest.mark.parametrize("ratio", [2, 0])
 def test_deform_roi_pool(ratio: int) -> None:
-    boxes, offset = rois(5), rand(5, 2, 2, 3, low=-1, high=1)
+    boxes, offset = small_rois(5).double(), rand(5, 2, 2, 3, low=-1, high=1)
     assert torch.autograd.gradcheck(
         lambda x, o: polyop.deform_roi_pool(x, boxes, o, (2, 3), 0.7, ratio, 0.3), (rand(2, 2, 6, 5), offset)
     )
@@ -245,7 +245,7 @@ def test_deform_roi_pool(ratio: int) -> None:
 
 @pytest.mark.parametrize(("on_pixels", "scale"), [(False, 0.7), (True, 1.0)])
 def test_prroi_pool_of_features_and_boxes(on_pixels: bool, scale: float) -> None:
-    boxes = rois(5)
+    boxes = small_rois(5).double()
     if on_pixels:
         boxes = torch.cat([boxes[:, :3].floor(), boxes[:, :3].floor()[:, 1:] + torch.tensor([3.0, 2])], 1)
     corners = boxes[:, 1:].clone().requires_grad_()
@@ -256,13 +256,13 @@ def test_prroi_pool_of_features_and_boxes(on_pixels: bool, scale: float) -> None
 
 @pytest.mark.parametrize("rounded", [True, False])
 def test_roi_pool(rounded: bool) -> None:
-    boxes = rois(5)
+    boxes = small_rois(5).double()
     assert torch.autograd.gradcheck(lambda x: polyop.roi_pool(x, boxes, (2, 3), 0.7, rounded), rand(2, 2, 6, 5))
 
 
 @pytest.mark.parametrize("samples", [2, 0])
 def test_riroi_align_rotated(samples: int) -> None:
-    boxes = rois(6)
+    boxes = small_rois(6).double()
     assert torch.autograd.gradcheck(
         lambda x: polyop.riroi_align_rotated(x, boxes, (2, 3), 0.7, samples, 4), rand(2, 4, 6, 5)
     )
@@ -271,7 +271,7 @@ def test_riroi_align_rotated(samples: int) -> None:
 @pytest.mark.parametrize("ratio", [2, 0])
 @pytest.mark.parametrize("aligned", [True, False])
 def test_bezier_align(ratio: int, aligned: bool) -> None:
-    beziers = rois(17)
+    beziers = small_rois(17).double()
     assert torch.autograd.gradcheck(
         lambda x: polyop.bezier_align(x, beziers, (2, 3), 0.7, ratio, aligned), rand(2, 2, 6, 5)
     )

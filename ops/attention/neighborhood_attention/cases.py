@@ -40,3 +40,6 @@ cases.gradient("neighborhood_attention 1x56x56, 4 heads of 32, 7x7")(lambda: att
 def _(n: int) -> Call:
     side = max(7, side_of(n))
     return call("neighborhood_attention", *(gaussian(1, side, side, 2, 16) for _ in range(3)), kernel_size=[7])
+
+
+cases.small([(1, 7, 4, 2, 3), (1, 7, 4, 2, 3), (1, 7, 4, 2, 2)], kernel_size=[3], dilation=[2, 1], is_causal=[0, 1])

@@ -31,3 +31,4 @@ def attended(dtype: torch.dtype, channels: int = 64) -> Call:
 
 cases.gradient("qkv_attention 16x1,024, 32 channels")(lambda: attended(F32, 32))
 cases.growth("queries and keys", 100, 20_000)(lambda n: call("qkv_attention", *(gaussian(1, n, 32) for _ in range(3))))
+cases.small([(2, 5, 8), (2, 6, 8), (2, 6, 7)])

@@ -46,3 +46,7 @@ def _(dtype: torch.dtype = F32) -> Call:
 
 
 cases.growth("points", 1000, POINTS)(lifted)
+cases.small(
+    [(1, 2, 2, 2), (1, 2, 2, 4), torch.tensor([0, 7, 3]), torch.tensor([0, 3, 1]), torch.tensor([5, 5, 2]),
+    torch.tensor([0, 2]), torch.tensor([2, 1])], out_height=2, out_width=3,
+)  # fmt: skip

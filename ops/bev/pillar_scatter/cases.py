@@ -47,3 +47,6 @@ def _(n: int) -> Call:
     cell = torch.randperm(side * side, generator=torch.Generator().manual_seed(6))[:n].int()
     coords = torch.stack([cell * 0, cell * 0, cell // side, cell % side], 1)
     return call("pillar_scatter", gaussian(n, 16), coords, None, dense_shape=[side, side])
+
+
+cases.small([(2, 3, 4), lambda: torch.zeros(2, 3, 4, dtype=torch.int64), torch.tensor([2, 3])], dense_shape=[2, 3])

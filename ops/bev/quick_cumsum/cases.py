@@ -50,3 +50,9 @@ def _() -> Call:
     positions = torch.stack([cells // 128, cells % 128, cells * 0, cells * 0], 1)
     tensors = [torch.randn(150_000, 80), positions, lengths, starts]
     return of("quick_cumsum", [*tensors], batch_size=1, dimension=1, height=128, width=128)
+
+
+cases.small(
+    [(3, 4), torch.tensor([[0, 1, 0, 0], [0, 1, 0, 0], [1, 2, 0, 1]]), torch.tensor([2, 1]), torch.tensor([0, 2])],
+    batch_size=2, dimension=1, height=2, width=3,
+)  # fmt: skip

@@ -37,3 +37,7 @@ def _() -> Call:
     if composed is not None:
         call.functions["MMCV"] = composed.diff_iou_rotated_3d
     return call
+
+
+cases.small([lambda: torch.rand(2, 6, 5) + 0.5, lambda: torch.rand(2, 6, 5) + 0.5])
+cases.small([lambda: torch.rand(2, 6, 7) + 0.5, lambda: torch.rand(2, 6, 7) + 0.5], "3d", dimensions=3)

@@ -58,3 +58,4 @@ def _(dtype: torch.dtype = F32) -> Call:
 cases.growth("points, 64 rois", 1000, POINTS)(
     lambda n: call("roiaware_pool3d", cars_over(64), street(n), gaussian(n, 4), out_size=[7, 7, 7])
 )
+cases.small([(3, 7), (20, 3), (20, 2)], out_size=[2, 1, 3])

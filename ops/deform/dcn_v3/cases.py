@@ -15,3 +15,6 @@ cases.growth("pixels", 128 * 128, PIXELS)(lambda n: last_channels("dcn_v3", n))
 def _() -> Call:
     inputs = [torch.randn(1, 64, 64, 128), torch.randn(1, 64, 64, 144), torch.rand(1, 64, 64, 72)]
     return of("dcn_v3", inputs, (0, 1, 2), group=8, group_channels=16, pad_h=1, pad_w=1)
+
+
+cases.small([(1, 4, 5, 6), (1, 4, 5, 36), (1, 4, 5, 18)], group=2, group_channels=3)

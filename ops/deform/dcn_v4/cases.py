@@ -32,3 +32,4 @@ def convolved(dtype: torch.dtype, images: int = 4, side: int = 56, channels: int
 
 cases.gradient("dcn_v4 1x64x64x128, 8 groups, 3x3")(lambda: convolved(F32, 1, 64, 16))
 cases.growth("pixels", 128 * 128, PIXELS)(lambda n: last_channels("dcn_v4", n))
+cases.small([(1, 4, 5, 6), (1, 4, 5, 56)], group=2, group_channels=3)

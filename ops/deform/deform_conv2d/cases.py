@@ -45,3 +45,5 @@ def _() -> Call:
 
 
 cases.growth("pixels", 128 * 128, PIXELS)(lambda n: deformed("deform_conv2d", n, padding=[1, 1]))
+cases.small([(2, 4, 5, 6), (2, 12, 2, 5), (2, 4, 3, 2)], stride=[2, 1])
+cases.small([(2, 4, 5, 6), (2, 12, 2, 3), (2, 4, 3, 2)], "one-value", stride=[2])

@@ -61,3 +61,4 @@ cases.differentiable("4 levels of 8 points, 900 queries", F32, F16)(lambda dtype
 cases.differentiable("4 levels of 8 points, all pixels as queries", F32, F16)(lambda dtype: flash(ALL, dtype))
 cases.gradient("flash_deform_attn, 4 levels of 4 points, 2,000 queries")(lambda: flash(2000, F32, SMALL, 4))
 cases.growth("queries and pixels", 1000, MILLION)(lambda n: attention("flash_deform_attn", n))
+cases.small([(2, 26, 2, 3), torch.tensor([[4, 5], [2, 3]]), torch.tensor([0, 20]), (2, 3, 2, 12)], points=2)

@@ -40,3 +40,4 @@ def convolved(dtype: torch.dtype, channels: int = 256) -> Call:
 
 cases.gradient("modulated_deform_conv2d 2x128x64x64, 3x3")(lambda: convolved(F32, 128))
 cases.growth("pixels", 128 * 128, PIXELS)(lambda n: deformed("modulated_deform_conv2d", n, padding=[1, 1]))
+cases.small([(1, 4, 3, 3), (1, 8, 2, 2), (1, 4, 2, 2), (2, 4, 2, 2), (2,)])

@@ -79,3 +79,4 @@ cases.differentiable("4 levels, all pixels as queries", F32, F16)(lambda dtype: 
 cases.gradient("ms_deform_attn, 4 levels, 2,000 queries")(lambda: deformable(2000, F32, SMALL))
 cases.gradient("ms_deform_attn, 4 levels, all pixels as queries")(lambda: deformable(None, F32, SMALL))
 cases.growth("queries and pixels", 1000, MILLION)(lambda n: attention("ms_deform_attn", n))
+cases.small([(2, 26, 2, 3), torch.tensor([[4, 5], [2, 3]]), torch.tensor([0, 20]), (2, 3, 2, 2, 2, 2), (2, 3, 2, 2, 2)])

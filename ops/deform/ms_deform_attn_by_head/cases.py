@@ -16,3 +16,4 @@ def _() -> Call:
 
 
 cases.growth("queries and pixels", 1000, MILLION)(lambda n: attention("ms_deform_attn_by_head", n))
+cases.small([(2, 26, 2, 3), torch.tensor([[4, 5], [2, 3]]), torch.tensor([0, 20]), (2, 3, 2, 2, 2, 2), (2, 3, 2, 2, 2)])

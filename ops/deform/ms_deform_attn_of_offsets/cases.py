@@ -41,3 +41,4 @@ def _() -> Call:
 
 
 cases.growth("queries and pixels", 1000, MILLION)(lambda n: attention("ms_deform_attn_of_offsets", n))
+cases.small([(2, 26, 2, 3), torch.tensor([[4, 5], [2, 3]]), (2, 3, 1, 4), (2, 3, 2, 16), (2, 3, 2, 8)])

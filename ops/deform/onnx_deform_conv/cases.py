@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from benchmark import Call, Cases, call, of
 from inputs import PIXELS, gaussian, image
 
@@ -18,3 +19,6 @@ def _() -> Call:
 def _(n: int) -> Call:
     inputs = [image(n, 8), gaussian(8, 8, 3, 3), offsets(n), None, None]
     return call("onnx_deform_conv", *inputs, pads=[1, 1, 1, 1])
+
+
+cases.small([(2, 4, 5, 6), (2, 4, 3, 2), (2, 12, 2, 7), (2,), (2, 6, 2, 7)], strides=[2, 1], pads=[1, 0, 0, 2])

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from benchmark import Call, Cases, of
 from inputs import PIXELS
 
@@ -14,3 +15,4 @@ def _() -> Call:
 
 
 cases.growth("pixels", 128 * 128, PIXELS)(lambda n: deformed("openvino_deform_conv2d", n, pads=[1, 1, 1, 1]))
+cases.small([(2, 4, 5, 6), (2, 12, 2, 7), (2, 4, 3, 2)], strides=[2, 1], pads=[1, 0, 0, 2])

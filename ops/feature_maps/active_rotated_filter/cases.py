@@ -34,3 +34,6 @@ def _(n: int) -> Call:
     """Filters of 3x3 for 8 orientations, with 8 rotations; each entry of a filter moves to another one."""
     locations = torch.stack([torch.randperm(72, generator=torch.Generator().manual_seed(i)) for i in range(8)], 1)
     return call("active_rotated_filter", gaussian(n, 16, 8, 3, 3), locations.view(8, 3, 3, 8) + 1)
+
+
+cases.small([(2, 3, 2, 3, 1), lambda: torch.randint(1, 7, (2, 3, 1, 4))])

@@ -57,3 +57,6 @@ cases.gradient("carafe 64x50x76, 5, x2")(lambda: upsampled(F32, 64))
 def _(n: int) -> Call:
     side = side_of(n)
     return call("carafe", image(n), uniform(1, 25, 2 * side, 2 * side), kernel_size=5, scale_factor=2.0)
+
+
+cases.small([(1, 4, 2, 3), (1, 9, 4, 6)], kernel_size=3, scale_factor=2.0)

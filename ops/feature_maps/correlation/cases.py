@@ -47,3 +47,4 @@ def correlated(dtype: torch.dtype, images: int = 2, channels: int = 128) -> Call
 
 cases.gradient("correlation 64x48x64, displacements of 4")(lambda: correlated(F32, 1, 64))
 cases.growth("pixels", 128 * 128, PIXELS)(lambda n: call("correlation", image(n, 8), image(n, 8), max_displacement=4))
+cases.small([(2, 3, 4, 5), (2, 3, 4, 5)], kernel_size=[3], padding=[1, 0])

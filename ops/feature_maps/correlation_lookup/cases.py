@@ -35,3 +35,4 @@ def looked_up(dtype: torch.dtype, rows: int = 48) -> Call:
 
 
 cases.gradient("correlation_lookup 2,048 pixels, maps of 32x64, radius 4")(lambda: looked_up(F32, 32))
+cases.small([(2, 3, 4, 5, 6), lambda: torch.rand(2, 2, 3, 4) * 6], radius=[2, 1])

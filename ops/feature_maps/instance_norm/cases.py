@@ -30,3 +30,4 @@ def _(dtype: torch.dtype = F32) -> Call:
 
 
 cases.growth("pixels", 128 * 128, PIXELS)(lambda n: call("instance_norm", image(n), gaussian(4), gaussian(4)))
+cases.small([(2, 3, 4, 5), (3,), (3,)])

@@ -41,3 +41,6 @@ def _(dtype: torch.dtype = F32) -> Call:
 def _(n: int) -> Call:
     side = side_of(n)
     return call("psa_mask", gaussian(1, (2 * side - 1) ** 2, side, side), mask_size=[2 * side - 1, 2 * side - 1])
+
+
+cases.small([(2, 15, 3, 4)], mask_size=[3, 5])

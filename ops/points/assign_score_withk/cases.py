@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import torch
 from benchmark import Call, Cases, call, of
-from inputs import POINTS, gaussian, uniform
-
-from ops.points.cases import neighbours
+from inputs import POINTS, gaussian, integers, uniform
 
 cases = Cases(__file__)
 
@@ -12,7 +10,11 @@ cases = Cases(__file__)
 def _(n: int) -> Call:
     """Two weight matrices, 16 channels, 16 neighbours."""
     return call(
-        "assign_score_withk", uniform(1, n // 4, 16, 2), gaussian(1, n, 2, 16), gaussian(1, n, 2, 16), neighbours(n)
+        "assign_score_withk",
+        uniform(1, n // 4, 16, 2),
+        gaussian(1, n, 2, 16),
+        gaussian(1, n, 2, 16),
+        integers(n, 1, n // 4, 16),
     )
 
 
@@ -20,3 +22,6 @@ def _(n: int) -> Call:
 def _() -> Call:
     tensors = [torch.rand(2, 512, 32, 8), torch.randn(2, 1024, 8, 64), torch.randn(2, 1024, 8, 64)]
     return of("assign_score_withk", [*tensors, torch.randint(1024, (2, 512, 32))], (0, 1, 2))
+
+
+cases.small([(2, 3, 4, 2), (2, 5, 2, 6), (2, 5, 2, 6), lambda: torch.randint(-1, 6, (2, 3, 4))])

@@ -36,3 +36,6 @@ cases.growth("points of both clouds", 1000, POINTS)(
 def _() -> Call:
     tensors: list[Tensor | None] = [torch.randn(4, 2048, 3), torch.randn(4, 2048, 3)]
     return of("chamfer_distance", tensors, (0, 1))
+
+
+cases.small([(2, 5, 2), (2, 4, 2)])

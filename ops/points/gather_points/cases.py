@@ -25,3 +25,4 @@ cases.growth("points", 1000, POINTS)(lambda n: call("gather_points", gaussian(1,
 cases.gradient("gather_points 8x64, 4,096 points, 1,024 of them")(
     lambda: of("gather_points", [torch.randn(8, 64, 4096), torch.randint(4096, (8, 1024)).int()])
 )
+cases.small([(2, 3, 5), lambda: torch.randint(0, 5, (2, 4), dtype=torch.int32)])

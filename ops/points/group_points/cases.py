@@ -4,10 +4,8 @@ import projects
 import torch
 from benchmark import F32, Call, Cases, Contest, call, of
 from contenders import bytes_of, in_openvino, normal, session, with_torch
-from inputs import POINTS, gaussian
+from inputs import POINTS, gaussian, integers
 from torch import Tensor
-
-from ops.points.cases import neighbours
 
 cases = Cases(__file__)
 
@@ -49,5 +47,6 @@ def _(dtype: torch.dtype = F32) -> Call:
 
 
 cases.growth("points, groups of 16 of a quarter", 1000, POINTS)(
-    lambda n: call("group_points", gaussian(1, 16, n), neighbours(n))
+    lambda n: call("group_points", gaussian(1, 16, n), integers(n, 1, n // 4, 16))
 )
+cases.small([(2, 3, 5), lambda: torch.randint(0, 5, (2, 4, 3))])

@@ -5,7 +5,6 @@ import torch
 from benchmark import Cases, Contest, call, mmcv_rival
 from contenders import bytes_of, session, with_torch
 from inputs import POINTS, clouds, quarter, streets
-from scipy.spatial import cKDTree
 from synthetic_scenes import room
 from torch import Tensor
 
@@ -16,6 +15,8 @@ cases = Cases(__file__)
 
 @cases.cpu("room, 16,384 points, 4,096 centres, 16 neighbours")
 def _(threads: int) -> Contest:
+    from scipy.spatial import cKDTree
+
     xyz, centres = room(16384), room(4096, 1)
     ours = session("polyop::KNN", {"xyz": xyz, "center": centres}, threads, attributes={"k": 16})
     tx, tc = torch.from_numpy(xyz), torch.from_numpy(centres)

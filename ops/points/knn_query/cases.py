@@ -4,7 +4,6 @@ import torch
 from benchmark import Cases, Contest, call
 from contenders import bytes_of, session
 from inputs import POINTS, clouds, ends, quarter, street
-from scipy.spatial import cKDTree
 
 import polyop.functional as ops
 
@@ -13,6 +12,8 @@ cases = Cases(__file__)
 
 @cases.cpu("100k points, 25k queries, 16 neighbours, 4 segments")
 def _(threads: int) -> Contest:
+    from scipy.spatial import cKDTree
+
     rng = np.random.default_rng(10)
     xyz, new = (rng.random((n, 3)).astype(np.float32) for n in (100_000, 25_000))
     ends, new_ends = (np.arange(1, 5) * n // 4 for n in (100_000, 25_000))

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from benchmark import Cases, call
 from inputs import POINTS, ends, quarter, street
 

@@ -52,3 +52,6 @@ def _() -> Call:
     weight = torch.rand(8, 4096, 3).softmax(2)
     indices = torch.randint(1024, (8, 4096, 3))
     return of("three_interpolate", [torch.randn(8, 256, 1024), indices, weight], (0, 2))
+
+
+cases.small([(2, 3, 5), lambda: torch.randint(0, 5, (2, 4, 3)), (2, 4, 3)])

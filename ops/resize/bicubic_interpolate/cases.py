@@ -32,3 +32,5 @@ cases.gradient("bicubic_interpolate {0}x{1}x{1} by {2}", over=[(64, 64, 2), (3, 
     lambda *size: resized(F32, *size)
 )
 cases.growth("pixels", 128 * 128, PIXELS)(lambda n: call("bicubic_interpolate", image(n), scale_factor=[2.0, 2.0]))
+cases.small([(2, 2, 4, 5)], scale_factor=[2.0, 0.625])
+cases.small([(2, 2, 4, 5)], "aligned", scale_factor=[1.7], align_corners=1)

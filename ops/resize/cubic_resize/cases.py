@@ -35,3 +35,4 @@ def _(n: int) -> Call:
 cases.gradient("cubic_resize 64x64x64 to 128x128")(
     lambda: of("cubic_resize", [torch.randn(1, 64, 64, 64), torch.tensor([128, 128])])
 )
+cases.small([(2, 2, 4, 5), torch.tensor([7, 3])], exclude_outside=1)

@@ -30,3 +30,4 @@ cases.growth("pixels", 128 * 128, PIXELS)(lambda n: call("dynamic_resize", image
 cases.gradient("dynamic_resize 64x64x64 by 2")(
     lambda: of("dynamic_resize", [torch.randn(1, 64, 64, 64), torch.tensor([1.0, 1, 2, 2])])
 )
+cases.small([(2, 2, 4, 5), torch.tensor([1, 1, 1.5, 2])])

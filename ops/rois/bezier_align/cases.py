@@ -6,7 +6,7 @@ from benchmark import Call, Cases, Contest, call, of
 from contenders import bytes_of, in_torch, normal, session
 from torch import Tensor
 
-from ops.rois.cases import BINS, features, image_of_rois, rois_of, rois_over
+from ops.rois.cases import BINS, SMALL_BINS, features, image_of_rois, rois_of, rois_over, small_rois
 
 cases = Cases(__file__)
 
@@ -49,3 +49,8 @@ def _(n: int) -> Call:
     upper = torch.stack([x1 + along * (x2 - x1), y1 + 4 * along * (1 - along)], 2)
     lower = torch.stack([x2 - along * (x2 - x1), y2 + 4 * along * (1 - along)], 2)
     return call("bezier_align", image_of_rois(), torch.cat([batch, upper.flatten(1), lower.flatten(1)], 1), **BINS)
+
+
+cases.small([(2, 2, 6, 5), small_rois(17)], **SMALL_BINS, sampling_ratio=2)
+cases.small([(2, 2, 6, 5), small_rois(17)], "by-extents", **SMALL_BINS)
+cases.small([(2, 2, 6, 5), (0, 17)], "no-boxes", **SMALL_BINS)

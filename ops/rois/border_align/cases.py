@@ -56,3 +56,4 @@ def _(dtype: torch.dtype = F32) -> Call:
 cases.growth("boxes", 1000, MILLION)(
     lambda n: call("border_align", image_of_rois(), rois_over(n)[None, :, 1:].contiguous(), pool_size=10)
 )
+cases.small([(2, 8, 5, 6), (2, 3, 4)], pool_size=3)

@@ -6,7 +6,7 @@ from benchmark import Call, Cases, Contest, call, of
 from contenders import bytes_of, normal, session, with_torch
 from inputs import gaussian
 
-from ops.rois.cases import POOLED, boxes, features, image_of_rois, rois_of, rois_over
+from ops.rois.cases import POOLED, boxes, features, image_of_rois, rois_of, rois_over, small_rois
 
 cases = Cases(__file__)
 
@@ -48,3 +48,4 @@ def _() -> Call:
 cases.growth("rois", 100, 100_000)(
     lambda n: call("deform_roi_pool", image_of_rois(), rois_over(n), gaussian(n, 2, 7, 7), **POOLED)
 )
+cases.small([(2, 2, 6, 5), small_rois(5), (5, 2, 2, 3)], pooled_height=2, pooled_width=3)

@@ -5,7 +5,7 @@ from benchmark import F16, F32, Call, Cases, Contest, call
 from contenders import bytes_of, in_openvino, normal, session
 from torch import Tensor
 
-from ops.rois.cases import LARGE, PYRAMID, PYRAMID_OF_ROIS, boxes, pyramid, pyramid_of_rois, rois_of, rois_over
+from ops.rois import cases as shared
 
 cases = Cases(__file__)
 
@@ -13,7 +13,7 @@ cases = Cases(__file__)
 @cases.cpu("FPN 256 channels, 4 levels, 1000 rois")
 def _(threads: int) -> Contest:
     levels = [normal(i, 1, 256, 200 >> i, 304 >> i) for i in range(4)]
-    rois = rois_of(1000, 304, 200, 0.25)
+    rois = shared.rois_of(1000, 304, 200, 0.25)
     attributes = {
         "output_height": 7, "output_width": 7, "sampling_ratio": 2, "pool_mode": 1, "aligned": 1,
         "featmap_strides": [4.0, 8.0, 16.0, 32.0], "roi_scale_factor": -1.0, "finest_scale": 56,
@@ -51,7 +51,7 @@ def _(threads: int) -> Contest:
 
 @cases.differentiable("4 levels of 256x200x304, 1,000 rois of 7x7", F32, F16)
 def of_boxes(dtype: torch.dtype, count: int = 1000, scale: int = 4) -> Call:
-    rois = boxes(LARGE, count, scale=scale, dtype=dtype)
+    rois = shared.boxes(shared.LARGE, count, scale=scale, dtype=dtype)
     sizes = (rois[:, 3:].float() - rois[:, 1:3].float()).prod(1).sqrt()
     levels = torch.floor(torch.log2(sizes / 56 + 1e-6)).clamp(0, 3).long()
 
@@ -64,12 +64,22 @@ def of_boxes(dtype: torch.dtype, count: int = 1000, scale: int = 4) -> Call:
         return to
 
     call = Call(
-        lambda *t: torch.ops.polyop.multi_level_roi_align(rois, t, **PYRAMID), pyramid(dtype), also_reads=[rois]
+        lambda *t: torch.ops.polyop.multi_level_roi_align(rois, t, **shared.PYRAMID),
+        shared.pyramid(dtype),
+        also_reads=[rois],
     )
     return call.against_torchvision(by_level)
 
 
 cases.gradient("multi_level_roi_align, 4 levels of 256x200x304, 512 of 7x7")(lambda: of_boxes(F32, 512))
 cases.growth("rois", 100, 100_000)(
-    lambda n: call("multi_level_roi_align", rois_over(n), pyramid_of_rois(), **PYRAMID_OF_ROIS)
+    lambda n: call("multi_level_roi_align", shared.rois_over(n), shared.pyramid_of_rois(), **shared.PYRAMID_OF_ROIS)
+)
+cases.small([shared.small_rois(5, 18), (2, 2, 6, 5), (2, 2, 3, 2)], **shared.SMALL_PYRAMID, sampling_ratio=2)
+cases.small(
+    [shared.small_rois(5, 18), (2, 2, 6, 5), (2, 2, 3, 2)],
+    "max",
+    **shared.SMALL_PYRAMID,
+    sampling_ratio=2,
+    pool_mode="max",
 )

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from benchmark import Cases, call
 
 from ops.rois.cases import pyramid_of_rois, rois_over

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from benchmark import Cases, Contest, call, of
 from contenders import bytes_of, in_torch, normal, session
 
-from ops.rois.cases import POOLED, boxes, features, image_of_rois, rois_of, rois_over
+from ops.rois.cases import POOLED, boxes, features, image_of_rois, rois_of, rois_over, small_rois
 
 cases = Cases(__file__)
 
@@ -20,3 +21,5 @@ cases.gradient("prroi_pool of features and boxes, 256x100x152, 512 of 7x7")(
     lambda: of("prroi_pool", [features(), boxes()], (0, 1), **POOLED)
 )
 cases.growth("rois", 100, 100_000)(lambda n: call("prroi_pool", image_of_rois(), rois_over(n), **POOLED))
+cases.small([(2, 2, 6, 5), small_rois(5)], pooled_height=2, pooled_width=3)
+cases.small([(2, 2, 6, 5), (0, 5)], "no-boxes", pooled_height=2, pooled_width=3)

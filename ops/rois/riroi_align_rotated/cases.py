@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from benchmark import Call, Cases, Contest, call, of
 from contenders import bytes_of, in_torch, normal, session
 
-from ops.rois.cases import POOLED, boxes, features, image_of_rois, rois_of, rois_over, rotated_of
+from ops.rois.cases import POOLED, boxes, features, image_of_rois, rois_of, rois_over, rotated_of, small_rois
 
 cases = Cases(__file__)
 
@@ -23,3 +24,5 @@ def _() -> Call:
 
 
 cases.growth("rois", 100, 100_000)(lambda n: call("riroi_align_rotated", image_of_rois(), rois_over(n, True), **POOLED))
+cases.small([(2, 4, 6, 5), small_rois(6)], pooled_height=2, pooled_width=3, num_samples=2, num_orientations=2)
+cases.small([(2, 4, 6, 5), (0, 6)], "no-boxes", num_orientations=2)

@@ -6,14 +6,14 @@ from benchmark import F16, F32, Call, Cases, Contest, call, of
 from contenders import bytes_of, in_openvino, normal, session
 from torch import Tensor
 
-from ops.rois.cases import BINS, LARGE, MEDIUM, boxes, features, image_of_rois, rois_of, rois_over
+from ops.rois import cases as shared
 
 cases = Cases(__file__)
 
 
 @cases.cpu("{0}x{1}x{2}, {3} rois, {4}x{4}", over=[(256, 200, 304, 1000, 7), (256, 50, 76, 300, 14)])
 def pooled(threads: int, channels: int, height: int, width: int, rois: int, bins: int) -> Contest:
-    x, boxes = normal(0, 1, channels, height, width), rois_of(rois, width, height, 0.25)
+    x, boxes = normal(0, 1, channels, height, width), shared.rois_of(rois, width, height, 0.25)
     common = {"output_height": bins, "output_width": bins, "spatial_scale": 0.25, "sampling_ratio": 2, "mode": "avg"}
     ours = session("mmcv::MMCVRoiAlign", {"x": x, "rois": boxes}, threads, attributes={**common, "aligned": 1})
     built_in = session(
@@ -34,9 +34,11 @@ cases.off_line("256x200x304, 1000 rois, 7x7")
 
 
 @cases.differentiable("256x200x304, 1,000 rois of 7x7", F32, F16)
-def of_boxes(dtype: torch.dtype, shape: tuple[int, int, int] = LARGE, count: int = 1000, mode: str = "avg") -> Call:
-    x, rois = features(shape, dtype), boxes(shape, count, dtype=dtype)
-    call = of("roi_align", [x, rois], **BINS, sampling_ratio=2, mode=mode)
+def of_boxes(
+    dtype: torch.dtype, shape: tuple[int, int, int] = shared.LARGE, count: int = 1000, mode: str = "avg"
+) -> Call:
+    x, rois = shared.features(shape, dtype), shared.boxes(shape, count, dtype=dtype)
+    call = of("roi_align", [x, rois], **shared.BINS, sampling_ratio=2, mode=mode)
     if mode == "avg":
         call.against_torchvision(lambda t: torch.ops.torchvision.roi_align(t, rois, 1.0, 7, 7, 2, True))
     at = [x.new_zeros(0 if mode == "avg" else (count, shape[0], 7, 7)) for _ in range(2)]
@@ -55,6 +57,11 @@ def of_boxes(dtype: torch.dtype, shape: tuple[int, int, int] = LARGE, count: int
     return call.against_mmcv(forward, backward, on_cpu=True)
 
 
-cases.gradient("roi_align 256x100x152, 512 of 7x7")(lambda: of_boxes(F32, MEDIUM, 512))
-cases.gradient("roi_align maximum, 256x100x152, 512 of 7x7")(lambda: of_boxes(F32, MEDIUM, 512, "max"))
-cases.growth("rois", 100, 100_000)(lambda n: call("roi_align", image_of_rois(), rois_over(n), **BINS))
+cases.gradient("roi_align 256x100x152, 512 of 7x7")(lambda: of_boxes(F32, shared.MEDIUM, 512))
+cases.gradient("roi_align maximum, 256x100x152, 512 of 7x7")(lambda: of_boxes(F32, shared.MEDIUM, 512, "max"))
+cases.growth("rois", 100, 100_000)(
+    lambda n: call("roi_align", shared.image_of_rois(), shared.rois_over(n), **shared.BINS)
+)
+cases.small([(2, 2, 6, 5), shared.small_rois(5)], **shared.SMALL_BINS, sampling_ratio=2)
+cases.small([(2, 2, 6, 5), shared.small_rois(5)], "by-extents", **shared.SMALL_BINS)
+cases.small([(2, 2, 6, 5), (0, 5)], "no-boxes", **shared.SMALL_BINS)

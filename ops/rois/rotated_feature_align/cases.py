@@ -47,3 +47,6 @@ def _(n: int) -> Call:
     boxes = torch.cat([uniform(1, side, side, 2, high=side), uniform(1, side, side, 2, low=4, high=30),
                        uniform(1, side, side, 1, low=-3, high=3)], -1)  # fmt: skip
     return call("rotated_feature_align", image(n), boxes, points=5)
+
+
+cases.small([(2, 3, 4, 5), (2, 4, 5, 5)], spatial_scale=0.5, points=5)

@@ -4,7 +4,7 @@ import torch
 from benchmark import Call, Cases, Contest, call, of
 from contenders import bytes_of, normal, session
 
-from ops.rois.cases import BINS, boxes, features, image_of_rois, rois_of, rois_over
+from ops.rois.cases import BINS, SMALL_BINS, boxes, features, image_of_rois, rois_of, rois_over, small_rois
 
 cases = Cases(__file__)
 
@@ -34,3 +34,7 @@ def _() -> Call:
 @cases.growth("rois", 100, 100_000)
 def _(n: int) -> Call:
     return call("tensorrt_roi_align", image_of_rois(), rois_over(n)[:, 1:], torch.zeros(n, dtype=torch.int64), **BINS)
+
+
+cases.small([(2, 2, 6, 5), small_rois(5)[:, 1:], torch.tensor([0, 1, 1, 0, 1])], **SMALL_BINS, sampling_ratio=2)
+cases.small([(2, 2, 6, 5), small_rois(5)[:, 1:], torch.tensor([0, 1, 1, 0, 1])], "max", **SMALL_BINS, mode="max")

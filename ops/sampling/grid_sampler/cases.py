@@ -102,3 +102,4 @@ cases.growth("pixels", 128 * 128, PIXELS)(lambda n: call("grid_sampler", image(n
 cases.growth("pixels, random locations", 128 * 128, PIXELS)(
     lambda n: call("grid_sampler", image(n), uniform(1, side_of(n), side_of(n), 2, low=-1))
 )
+cases.small([(2, 2, 4, 5), (2, 3, 3, 2)])

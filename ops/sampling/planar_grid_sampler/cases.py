@@ -13,3 +13,4 @@ cases.growth("pixels", 128 * 128, PIXELS)(
 cases.gradient("planar_grid_sampler 64x200x200, random")(
     lambda: of("planar_grid_sampler", [torch.randn(1, 64, 200, 200), torch.rand(1, 2, 200, 200) * 20 - 10], (0, 1))
 )
+cases.small([(2, 2, 4, 5), (2, 2, 3, 3)])

@@ -34,3 +34,4 @@ def _(n: int) -> Call:
 cases.gradient("rotate 64x200x200 by 30 degrees")(
     lambda: of("rotate", [torch.randn(64, 200, 200), torch.tensor(30.0), torch.tensor([100.0, 100])], (0, 1, 2))
 )
+cases.small([(2, 4, 5), torch.tensor(30.0), torch.tensor([2.0, 1.5])])

@@ -24,3 +24,6 @@ def _(threads: int, mode: str, channels: int) -> Contest:
             reduction=mode,
         )  # fmt: skip
     return Contest(ours, rivals, 84_000 * channels * 4)
+
+
+cases.small([(6, 3), torch.tensor([1, 5, 2, 2, 0]), torch.tensor([0, 3, 3]), (5,)])

@@ -48,3 +48,4 @@ cases.growth("rows", 1000, POINTS)(
 cases.gradient("segment_csr 60,000x64, tens, {}", over=["sum", "mean", "mul", "max"])(
     lambda reduce: of("segment_csr", [torch.rand(60_000, 64) + 0.5, torch.arange(0, 60_001, 10)], reduce=reduce)
 )
+cases.small([(7, 3), torch.tensor([1, 3, 3, 6])], reduce="mean")

@@ -34,3 +34,5 @@ cases.gradient("causal_conv1d 2x512, 4,096 steps, width 4")(lambda: convolved(F3
 cases.growth("steps of 32 channels", 1000, MILLION)(
     lambda n: call("causal_conv1d", gaussian(1, 32, n), gaussian(32, 4), activation="silu")
 )
+cases.small([(2, 3, 5), (3, 4), (3,), (2, 3, 3)], activation="silu")
+cases.small([(2, 3, 5), (3, 2), (3,), (2, 3, 1)], "two-taps")

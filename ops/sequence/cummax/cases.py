@@ -33,3 +33,4 @@ for _dim in (1, 2):
     cases.differentiable(f"64x512x512 along {_dim}")(lambda _, dim=_dim: scanned(dim, 512))
 cases.gradient("cummax 64x256x256 along {}", over=[1, 2])(lambda dim: scanned(dim, 256))
 cases.growth("pixels", 128 * 128, PIXELS)(lambda n: call("cummax", image(n), dim=3))
+cases.small([(3, 4, 5)], dim=1)

@@ -28,3 +28,5 @@ def _() -> Contest:
 
 
 cases.growth("pixels", 128 * 128, PIXELS)(lambda n: call("cumulative", image(n), axis=3))
+cases.small([(3, 4, 5)], axis=1, exclusive=1)
+cases.small([(3, 4, 5)], "products", axis=1, mode="prod", reverse=1)

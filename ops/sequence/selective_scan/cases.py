@@ -49,3 +49,13 @@ cases.gradient("selective_scan 2x512, 1,024 steps, 16 states")(lambda: scanned(F
 def _(n: int) -> Call:
     states = (-uniform(32, 16), gaussian(1, 1, 16, n), gaussian(1, 1, 16, n))
     return call("selective_scan", gaussian(1, 32, n), uniform(1, 32, n), *states)
+
+
+cases.small(
+    [(2, 4, 5), (2, 4, 5), lambda: -torch.rand(4, 3), (2, 2, 3, 5), (2, 2, 3, 5), (4,), (2, 4, 5), (4,), (2, 4, 3)],
+    delta_softplus=True,
+)  # fmt: skip
+cases.small(
+    [(2, 4, 1), (2, 4, 1), lambda: -torch.rand(4, 3), (2, 1, 3, 1), (2, 1, 3, 1), (4,), (2, 4, 1), (4,), (2, 4, 3)],
+    "one-step",
+)  # fmt: skip

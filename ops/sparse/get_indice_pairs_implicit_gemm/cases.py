@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from benchmark import Cases
 from inputs import MILLION
 

@@ -24,3 +24,7 @@ cases.cpu("street, 60,000 voxels, 3x3x3, submanifold, 64 to 64 channels")(
 cases.differentiable("100,000 voxels, 3x3x3, 64 channels", F32, F16, capturable=False)(
     lambda dtype: sparse("implicit_gemm", 64, dtype)
 )
+cases.small(
+    [(5, 2), (3, 1, 3, 1, 2), lambda: torch.randint(-1, 5, (3, 4)), lambda: torch.zeros(4, 1).long(),
+    lambda: torch.arange(4), (3,)], act_type="leaky_relu", act_alpha=0.5,
+)  # fmt: skip

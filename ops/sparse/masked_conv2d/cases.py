@@ -32,3 +32,6 @@ def _(n: int) -> Call:
 def _() -> Call:
     tensors = [torch.randn(1, 256, 50, 76), torch.rand(1, 50, 76) - 0.5, torch.randn(256, 256, 3, 3), torch.randn(256)]
     return of("masked_conv2d", [*tensors], (0, 2, 3), padding=[1, 1])
+
+
+cases.small([(1, 2, 5, 4), (1, 5, 4), (3, 2, 3, 3), (3,)], padding=[1, 1])

@@ -61,3 +61,8 @@ def _(n: int) -> Call:
     side = max(1, int(0.1 * n**0.5 / CELL))
     cells = torch.cat([torch.zeros(n, 1, dtype=torch.int32), integers(side, n, 2)], 1)
     return call("dynamic_scatter", gaussian(n, 16), cells)
+
+
+cases.small(
+    [(6, 3), torch.tensor([[0, 0, 2], [1, 0, 0], [0, 0, 2], [-1, 0, 0], [0, 0, 2], [1, 0, 0]])], reduce_type="max"
+)
