@@ -348,18 +348,19 @@ int Verify(VerifyOptions options) {
   const bool equal =
       std::all_of(comparisons.begin(), comparisons.end(), [](const Json& c) { return c.at("equal").get<bool>(); });
   Json report = {{"model", options.model}};
+  if (!options.report.empty()) {
+    report.update(AskPython("verify_report",
+                            {{"model", options.model},
+                             {"command", options.command},
+                             {"comparisons", comparisons},
+                             {"file", options.report}},
+                            "polyop and onnx (pip install 'polyop[optimize]')"));
+    for (Json& comparison : comparisons) comparison.erase("shown");  // the images of the page
+  }
   if (comparisons.size() == 1) {
     report.update(comparisons.front());
   } else {
     report.update({{"equal", equal}, {"comparisons", comparisons}});
-  }
-  if (!options.report.empty()) {
-    AskPython("verify_report",
-              {{"model", options.model},
-               {"command", options.command},
-               {"comparisons", comparisons},
-               {"file", options.report}},
-              "polyop and onnxruntime");
   }
   if (options.json) {
     std::cout << ToText(report) << "\n";

@@ -18,7 +18,7 @@ from onnx import helper, numpy_helper
 from tests.support.processes import ROOT, environment
 from tests.support.single_node import model, run
 
-OK, FAILED, USAGE, BAD_FILE, NOT_PROVIDED = range(5)
+OK, FAILED, USAGE, BAD_FILE, NOT_PROVIDED, NO_RUNTIME = range(6)
 
 
 @pytest.fixture
@@ -243,6 +243,88 @@ def test_torch_program(verify, tmp_path: Path, kind: str) -> None:
     code, _, err = verify("add.onnx", "--reference", "torch=nothing.pt")
     assert code == BAD_FILE
     assert "nothing.pt' does not exist" in err
+
+
+def test_files_with_other_names_are_compared_by_position(verify, tmp_path: Path) -> None:
+    """The kind of a file is its extension, and f16 is compared with f32. What differs in number is an error."""
+    parsed(tmp_path / "a.onnx", "g (float[2] x, float[2] w) => (float[2] y, float[2] z) { y = Sub (x, w) z = Neg (w) }")
+    parsed(
+        tmp_path / "b.onnx",
+        "g (float16[2] u, float16[2] v) => (float16[2] p, float16[2] q) { p = Sub (u, v) q = Neg (v) }",
+    )
+    code, out, err = verify("a.onnx", "--against", "b.onnx", "--rtol", 1e-3, "--atol", 1e-3)
+    assert code == OK, out + err
+    for note in ("input 'w' is the reference's 'v', by position", "output 'z' is the reference's 'q', by position"):
+        assert note in out
+    assert verify("a.onnx", "--against", "b.onnx")[0] == FAILED
+    parsed(tmp_path / "one.onnx", "g (float[2] x, float[2] w) => (float[2] q) { q = Sub (x, w) }")
+    code, _, err = verify("a.onnx", "--against", "one.onnx")
+    assert (code, "--against one.onnx: " in err or "no tensor 'y'" in err) == (BAD_FILE, True), err
+    np.savez(tmp_path / "y.npz", y=np.zeros(2, np.float32), z=np.zeros(2, np.float32))
+    assert verify("a.onnx", "--set", "x=1,2", "--set", "w=1,2", "--against", "y.npz")[0] == FAILED
+
+
+GRID = """g (float[1,8,64,64] x, float[1,64,64,2] g) => (float[1,8,64,64] y, float[1,8,64,64] z) {
+    t = Tanh (x) y = GridSample (t, g) z = Relu (y) }"""
+
+
+def test_providers(verify, tmp_path: Path) -> None:
+    """polyop's own provider runs a node of three. A provider that runs none proves nothing, one that is missing is named."""
+    parsed(tmp_path / "m.onnx", GRID)
+    code, out, err = verify("m.onnx", "--provider", "polyop", "--against", "provider=cpu", "--json")
+    assert code == OK, out + err
+    report = json.loads(out)
+    assert report["runtime"].endswith("PolyopExecutionProvider")
+    assert report["notes"][0].startswith("PolyopExecutionProvider ran 1 of 3 node(s)")
+    assert report["notes"][1].startswith("CPUExecutionProvider ran 3 of 3 node(s)")
+    assert {t["tensor"]: t["relative_error"] < 1e-5 for t in report["tensors"]} == {"y": True, "z": True}
+    parsed(tmp_path / "neg.onnx", "g (float[2] x) => (float[2] y) { y = Neg (x) }")
+    code, _, err = verify("neg.onnx", "--provider", "polyop", "--layers")
+    assert (code, "--provider polyop: nothing would be compared" in err) == (FAILED, True), err
+    for option in (("--provider", "cuda:device_id=0"), ("--against", "provider=cuda:device_id=0")):
+        code, _, err = verify("neg.onnx", *option)
+        assert (code, "provider 'cuda': expected polyop, " in err) == (NO_RUNTIME, True), err
+        assert "pip install onnxruntime-gpu" in err
+    code, _, err = verify("neg.onnx", "--provider", "./none.so")
+    assert (code, "'./none.so' does not exist" in err) == (FAILED, True), err
+
+
+def test_several_references_and_a_page(verify, tmp_path: Path) -> None:
+    """Each is compared; one that does not run leaves the others, and its exit code."""
+    parsed(tmp_path / "a.onnx", "g (float[2] x) => (float[2] y) { a = Exp (x) y = Neg (a) }")
+    parsed(tmp_path / "b.onnx", "g (float[2] x) => (float[2] y) { a = Cos (x) y = Neg (a) }")
+    words = ("--against", "threads=1", "--against", "b.onnx", "--against", "provider=<b>", "--report", "page.html")
+    code, out, err = verify("a.onnx", *words, "--json")
+    assert (code, "provider '<b>'" in err) == (NO_RUNTIME, True), err
+    report = json.loads(out)
+    assert [c["equal"] for c in report["comparisons"]] == [True, False, False]
+    assert "provider '<b>'" in report["comparisons"][2]["error"]
+    assert [f["file"] for f in report["files"]] == ["a.onnx", "b.onnx"]
+    page = (tmp_path / "page.html").read_text()
+    assert page.count("<html") == 1
+    assert "provider=&lt;b&gt;" in page
+    assert "<b>" not in page
+    for word in (report["files"][0]["sha256"], "polyop verify a.onnx --against threads=1", onnx.__version__, "b.onnx"):
+        assert word in page
+
+
+def test_bisect(verify, tmp_path: Path) -> None:
+    """The command that it prints shows the difference by the files alone."""
+    parsed(tmp_path / "a.onnx", "g (float[2] x) => (float[2] y) { a = Tanh (x) b = Exp (a) y = Neg (b) }")
+    parsed(tmp_path / "b.onnx", "g (float[2] x) => (float[2] y) { a = Tanh (x) b = Cos (a) y = Neg (b) }")
+    code, out, err = verify("a.onnx", "--against", "b.onnx", "--bisect", "--output", "found/first.onnx")
+    assert code == FAILED, err
+    assert "first node whose output differs: Exp, tensor 'b'" in out
+    command = next(line for line in out.splitlines() if "polyop verify found/first.onnx" in line).split()
+    for name in ("first.onnx", "first.npz", "first-reference.onnx"):
+        assert (tmp_path / "found" / name).is_file()
+    code, out, err = verify(*command[2:])
+    assert (code, "first difference: Exp, tensor 'b'" in out) == (FAILED, True), out + err
+    code, _, err = verify("a.onnx", "--against", "b.onnx", "--bisect", "--layers")
+    assert (code, "expected one of them, got both" in err) == (USAGE, True)
+    np.savez(tmp_path / "y.npz", y=np.zeros(2, np.float32))
+    code, _, err = verify("a.onnx", "--against", "y.npz", "--bisect")
+    assert (code, "expected a reference whose inner values can be outputs, got npz" in err) == (USAGE, True), err
 
 
 def test_json_report(verify, net: Path) -> None:

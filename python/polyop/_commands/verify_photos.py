@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 MAX_WORST = 8
 """The number of photos that are listed and drawn."""
 _DETECTIONS = "detection_boxes"
+_TYPES = {"float32": "f32", "float16": "f16", "float64": "f64", "int64": "i64", "int32": "i32", "uint8": "u8"}
 
 
 def verify_photos(request: dict[str, Any]) -> dict[str, Any]:
@@ -77,7 +78,7 @@ def _compare(request: dict[str, Any], folder: Path) -> dict[str, Any]:
             found.append(model.detections(ours))
             expected.append(truth.of(photo) if truth is not None else sides[-1].detections(theirs))
     runtime = {"runtime": model.side.runtime, "reference_runtime": "" if reference is None else reference.side.runtime}
-    notes = [side.note for side in sides if side.note]
+    notes = list(dict.fromkeys(side.note for side in sides if side.note))
     if not of_detections:
         notes += [f"detections are not compared: {side.path.name}: {side.why}" for side in sides if not side.finds]
     reply = {"photos": len(photos), **runtime, "notes": notes, "tensors": tensors.as_json()}
@@ -300,7 +301,7 @@ class _Tensors:
         )
         for name, other in pairs.items():
             array = ours[name]
-            text = f"{array.dtype}[{', '.join(map(str, array.shape))}]"
+            text = f"{_TYPES.get(array.dtype.name, array.dtype.name)}[{', '.join(map(str, array.shape))}]"
             found = difference(array, theirs[other], self._tolerance)
             self._of.setdefault(name, []).append((photo, text, found))
 

@@ -4,4 +4,7 @@
 providers   execution providers of ONNX Runtime, by name or library
 sides       a model in a runtime
 differences the difference between two tensors
+networks    graphs whose inner values become outputs, and pairs of values of two graphs
+bisecting   the first node whose output differs
+page        the report as a page
 """
