@@ -16,7 +16,6 @@ def cells_of(points: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 COUNT = 120_000
-
 GRID: dict[str, Any] = {"voxel_size": [0.25, 0.25, 8.0], "point_cloud_range": [-50.0, -50, -5, 50, 50, 3]}
 
 

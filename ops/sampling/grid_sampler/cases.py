@@ -4,7 +4,7 @@ from itertools import product
 import numpy as np
 import torch
 import torch.nn.functional as F
-from benchmark import F16, F32, Call, Cases, Contest, call
+from benchmark import F16, F32, Call, Cases, Contest, Run, call
 from contenders import bytes_of, in_openvino, nearly_all_equal, normal, session, with_torch
 from inputs import PIXELS, image, side_of, uniform
 
@@ -12,9 +12,14 @@ import polyop.functional as ops
 from ops.sampling.cases import smooth_grid
 
 cases = Cases(__file__)
-
-
 MODES = ("bilinear", "nearest", "bicubic")
+
+
+def in_onnxruntime(x: np.ndarray, grid: np.ndarray, mode: str, threads: int) -> tuple[Run, Run]:
+    ours = {"interpolation_mode": MODES.index(mode), "padding_mode": 0, "align_corners": 0}
+    built_in = {"mode": mode.removeprefix("bi"), "padding_mode": "zeros", "align_corners": 0}
+    nodes = {"mmcv::grid_sampler": ours, "GridSample": built_in}
+    return tuple(session(node, {"x": x, "grid": grid}, threads, attributes=nodes[node]) for node in nodes)
 
 
 @cases.cpu("{}, 64x256x256, {} grid", over=product(MODES, ("smooth", "random")))
@@ -25,11 +30,7 @@ def _(threads: int, mode: str, kind: str) -> Contest:
         grid = F.affine_grid(angle, [1, 64, 256, 256], align_corners=False).numpy()
     else:
         grid = np.random.default_rng(1).uniform(-1, 1, (1, 256, 256, 2)).astype(np.float32)
-    ours = session("mmcv::grid_sampler", {"x": x, "grid": grid}, threads,
-                   attributes={"interpolation_mode": MODES.index(mode), "padding_mode": 0, "align_corners": 0})  # fmt: skip
-    built_in = session("GridSample", {"x": x, "grid": grid}, threads, opset=20,
-                       attributes={"mode": mode.removeprefix("bi"), "padding_mode": "zeros",
-                                   "align_corners": 0})  # fmt: skip
+    ours, built_in = in_onnxruntime(x, grid, mode, threads)
     tx, tg = torch.from_numpy(x), torch.from_numpy(grid)
     theirs = with_torch(lambda: F.grid_sample(tx, tg, mode, "zeros", align_corners=False))
     how = {"mode": mode, "padding_mode": "zeros", "align_corners": False}
@@ -47,10 +48,7 @@ cases.off_line("bilinear, 64x256x256, smooth grid", "bilinear, 64x256x256, rando
 def _(threads: int) -> Contest:
     x = normal(0, 1, 16, 32, 64, 64)
     grid = np.random.default_rng(1).uniform(-1, 1, (1, 32, 64, 64, 3)).astype(np.float32)
-    ours = session("mmcv::grid_sampler", {"x": x, "grid": grid}, threads,
-                   attributes={"interpolation_mode": 0, "padding_mode": 0, "align_corners": 0})  # fmt: skip
-    attributes = {"mode": "linear", "padding_mode": "zeros"}
-    built_in = session("GridSample", {"x": x, "grid": grid}, threads, opset=20, attributes=attributes)
+    ours, built_in = in_onnxruntime(x, grid, "bilinear", threads)
     tx, tg = torch.from_numpy(x), torch.from_numpy(grid)
     theirs = with_torch(lambda: F.grid_sample(tx, tg, "bilinear", "zeros", align_corners=False))
     return Contest(
@@ -61,9 +59,7 @@ def _(threads: int) -> Contest:
 @cases.cpu("small: 3x32x32")
 def _(threads: int) -> Contest:
     x, grid = normal(0, 1, 3, 32, 32), np.random.default_rng(1).uniform(-1, 1, (1, 32, 32, 2)).astype(np.float32)
-    ours = session("mmcv::grid_sampler", {"x": x, "grid": grid}, threads,
-                   attributes={"interpolation_mode": 0, "padding_mode": 0, "align_corners": 0})  # fmt: skip
-    built_in = session("GridSample", {"x": x, "grid": grid}, threads, attributes={"mode": "linear"})
+    ours, built_in = in_onnxruntime(x, grid, "bilinear", threads)
     openvino = in_openvino(
         "GridSample", 9, [x, grid], threads, mode="bilinear", padding_mode="zeros", align_corners=False
     )
