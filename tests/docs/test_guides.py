@@ -60,6 +60,11 @@ def test_what_is_wrong_elsewhere_still_is(tmp_path: Path) -> None:
     assert run_blocks(ROOT / "docs" / "known-wrong.md", tmp_path, environment(PYTHON)) == {"python", "text"}
 
 
+def test_the_page_about_the_same_boxes_runs(tmp_path: Path) -> None:
+    page = ROOT / "docs" / "same-boxes.md"
+    assert run_blocks(page, tmp_path, environment(PYTHON), fails=True) == {"python", "sh", "text"}
+
+
 def test_training_page_runs(tmp_path: Path) -> None:
     assert run_blocks(ROOT / "docs" / "training.md", tmp_path, environment(PYTHON)) == {"python", "text"}
 

@@ -269,7 +269,8 @@ GRID = """g (float[1,8,64,64] x, float[1,64,64,2] g) => (float[1,8,64,64] y, flo
 
 
 def test_providers(verify, tmp_path: Path) -> None:
-    """polyop's own provider runs a node of three. A provider that runs none proves nothing, one that is missing is named."""
+    """polyop's own provider runs a node of three. A provider that runs none proves nothing, and a missing one is
+    named."""
     parsed(tmp_path / "m.onnx", GRID)
     code, out, err = verify("m.onnx", "--provider", "polyop", "--against", "provider=cpu", "--json")
     assert code == OK, out + err

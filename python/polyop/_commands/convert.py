@@ -33,7 +33,7 @@ NEEDS = "pip install tensorrt or tensorrt-rtx; with --to openvino: pip install o
 FOOTER = """\
 The command needs tensorrt or tensorrt-rtx, or with --to openvino openvino. TensorRT-RTX also builds without a GPU. The
 file MODEL.engine.json describes what the engine needs. `polyop run` runs an engine, and
-`polyop verify MODEL.onnx --reference engine=MODEL.engine` compares it with the model.
+`polyop verify MODEL.onnx --against MODEL.engine` compares it with the model.
 
 Examples:
   polyop convert detector.onnx -o detector.engine --fp16

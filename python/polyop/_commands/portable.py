@@ -24,7 +24,7 @@ node got no function, the file is written nevertheless and the exit code is 4.
 Examples:
   polyop portable old.onnx -o new.onnx
   polyop portable old.onnx -o plain.onnx --inline
-  polyop verify new.onnx --reference functions"""
+  polyop verify new.onnx --against functions"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a saved PyTorch program, for `polyop verify --reference torch=FILE`.
+"""Runs a saved PyTorch program, for `polyop verify --against torch=FILE`.
 
 The request has "program", a file of torch.export.save or torch.jit.save, the .npz files "inputs" and "outputs", and
 "input_names" and "output_names". The program gets the inputs in the order of their names, and its outputs are written
