@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Every target installs what it needs and skips what is current. The scripts are in tools/; each answers --help.
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo quick test test-rest test-all test-openmmlab bench gpu fuzz lint format docs site wheel wheels cuda-wheel deb test-aarch64 test-systems test-windows clean
+.PHONY: help setup build demo quick test test-rest test-all test-openmmlab bench gpu fuzz lint format docs site wheel wheels cuda-wheel deb wasm test-aarch64 test-systems test-windows clean
 
 help: ## list the targets
 	@echo "polyop: write an operator once in C++; run it in PyTorch, ONNX Runtime, TensorRT and OpenVINO"
@@ -66,6 +66,9 @@ cuda-wheel: ## build polyop-cuda13 or -cuda12, the libraries with CUDA kernels, 
 
 deb: ## build a Debian package for systems like this one into dist/: program, library, SDK
 	@tools/deb.sh
+
+wasm: ## compile operators for WebAssembly and write the npm package into build/wasm/package
+	@tools/wasm.sh
 
 test-aarch64: ## run C++ tests, ONNX Runtime and the program for aarch64 under qemu
 	@tools/test_aarch64.sh

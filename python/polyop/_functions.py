@@ -115,14 +115,15 @@ def _parameters(record: Mapping[str, Any], row: Row) -> tuple[Parameter, ...]:
     return (*named, *sorted(found.values(), key=lambda p: p.default is not _REQUIRED))
 
 
-def functions(records: Mapping[str, Mapping[str, Any]]) -> dict[str, Function]:
-    """Returns the functions of the operators, given the catalogue's records by the operators' names."""
+def functions(records: Mapping[str, Mapping[str, Any]], composites: bool = True) -> dict[str, Function]:
+    """Returns the functions of the operators, given the catalogue's records by the operators' names. Without
+    `composites`, an operator's own function is in place of a composite of its name."""
     found = {}
     rows = {**{name: Row(name) for name in records}, **FUNCTIONS}
     for name, row in rows.items():
         if row.operator in records:
             found[name] = Function(name, records[row.operator], _parameters(records[row.operator], row), row)
-    for name, needed in _composites.NEEDS.items():
+    for name, needed in _composites.NEEDS.items() if composites else ():
         if all(op in records for op in needed):
             found[name] = Function(name, records[needed[0]], composite=getattr(_composites, name))
         else:
