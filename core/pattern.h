@@ -62,6 +62,9 @@ struct Graph {
   bool sizes_are_fixed = true;  // false: of a file whose inputs have several sizes; extents are those of one run
 };
 
+/// Adds extents that follow from integers which the graph computes from shapes.
+void FindExtents(Graph* graph);
+
 /// What a pattern found: an operator of polyop, or nodes around it, compute `outputs` from `inputs`.
 struct PatternMatch {
   const GraphNode* at = nullptr;  // the node that reports name
@@ -71,8 +74,9 @@ struct PatternMatch {
   std::vector<std::pair<std::string, AttrValue>> attributes;
   /// What else the kernel and the writer of files need.
   std::vector<std::pair<std::string, AttrValue>> parameters;
-  double work = 0;      // in the unit of Pattern::min_work
-  std::string refused;  // why it cannot be replaced, in a few words
+  double work = 0;        // in the unit of Pattern::min_work
+  bool is_exact = false;  // it follows from the definitions of all its nodes; else sessions compare it with these
+  std::string refused;    // why it cannot be replaced, in a few words
   /// The range of the values with which the match is compared, for each input; by default [-2, 2] for real numbers.
   std::vector<std::pair<double, double>> ranges;
 

@@ -137,6 +137,7 @@ class Provider : public OrtEp {
   const Factory& factory_;
   const ProviderOptions options_;
   std::vector<Fusion> fusions_;  // of the graph of the last call
+  Comparisons comparisons_;
 };
 
 // The factory of a runtime's providers. It is never deleted.
@@ -181,7 +182,6 @@ class Factory : public OrtEpFactory {
   const Host& host() const { return host_; }
   const std::string& name() const { return name_; }
   const OrtKernelRegistry* registry() const { return registry_; }
-  const std::vector<OrtCustomOpDomain*>& domains() const { return domains_; }
 
   std::string registration;  // the name under which it is registered; empty if it is not
 
@@ -242,7 +242,7 @@ Provider::Provider(const Factory& factory, const ProviderOptions& options)
 
 Status Provider::Fuse(const OrtGraph* graph, OrtEpGraphSupportInfo* info, std::set<const OrtNode*>* taken) {
   fusions_.clear();
-  POLYOP_RETURN_IF_ERROR(FindFusions(graph, options_, factory_.domains(), &fusions_));
+  POLYOP_RETURN_IF_ERROR(FindFusions(graph, options_, &comparisons_, &fusions_));
   OrtNodeFusionOptions options{};
   options.ort_version_supported = factory_.host().version;
   for (const Fusion& fusion : fusions_) {

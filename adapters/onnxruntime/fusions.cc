@@ -44,10 +44,16 @@ std::vector<std::string> NamesOf(const std::vector<const GraphValue*>& values) {
 // A graph, in which nodes are taken one fusion after the other.
 struct Search {
   const OrtGraph* of_runtime;
-  const std::vector<OrtCustomOpDomain*>& domains;
   const ProviderOptions& options;
+  Comparisons& comparisons;
   Graph graph;
   std::set<const GraphNode*> taken;
+
+  Status Compare(const PatternMatch& match, const Cone& cone, const StandardKernel& kernel) {
+    const auto [known, is_new] = comparisons.try_emplace(SignatureOf(match, cone));
+    if (is_new) known->second = CompareWithRuntime(of_runtime, match, cone, kernel);
+    return known->second;
+  }
 
   Status Add(const Pattern& pattern, const PatternMatch& match, std::vector<Fusion>* fusions) {
     if (!match.refused.empty()) return Unsupported(match.refused);
@@ -61,7 +67,7 @@ struct Search {
     Fusion fusion;
     fusion.kernel = KernelOf(pattern, match);
     if (fusion.kernel == nullptr) return Unsupported("polyop has no kernel for its types");
-    POLYOP_RETURN_IF_ERROR(CompareWithRuntime(of_runtime, domains, match, *cone, *fusion.kernel));
+    if (!match.is_exact) POLYOP_RETURN_IF_ERROR(Compare(match, *cone, *fusion.kernel));
     taken.insert(nodes.begin(), nodes.end());
     for (const GraphNode* const node : nodes) fusion.nodes.push_back(RuntimeNode(node));
     fusion.name = Concat(match.node, match.at->name.empty() ? "" : " (node '" + match.at->name + "')");
@@ -134,15 +140,16 @@ class FusedNode : public OrtNodeComputeInfo {
 
 }  // namespace
 
-Status FindFusions(const OrtGraph* graph, const ProviderOptions& options,
-                   const std::vector<OrtCustomOpDomain*>& domains, std::vector<Fusion>* fusions) {
+Status FindFusions(const OrtGraph* graph, const ProviderOptions& options, Comparisons* comparisons,
+                   std::vector<Fusion>* fusions) {
   size_t count = 0;
   POLYOP_RETURN_IF_ERROR(FromOrt(Api().Graph_GetNumNodes(graph, &count)));
   std::vector<const OrtNode*> nodes(count);
   POLYOP_RETURN_IF_ERROR(FromOrt(Api().Graph_GetNodes(graph, nodes.data(), count)));
   if (!MayMatch(nodes)) return Status::Ok();
-  Search search{graph, domains, options, {}, {}};
+  Search search{graph, options, *comparisons, {}, {}};
   POLYOP_RETURN_IF_ERROR(ReadGraph(graph, &search.graph));
+  FindExtents(&search.graph);
   for (const Pattern& pattern : Patterns()) {
     for (const GraphNode& node : search.graph.nodes) {
       const std::optional<PatternMatch> match = FindAt(pattern, search.graph, node);

@@ -4,12 +4,15 @@
 #if ORT_API_VERSION >= 24
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <memory>
 #include <random>
-#include <set>
+#include <span>
+#include <utility>
 
 #include "adapters/onnxruntime/known_node.h"
 #include "adapters/onnxruntime/node_attributes.h"
@@ -71,11 +74,60 @@ Status ReadTensor(OrtValue* value, AnyTensor* tensor) {
   return FromOrt(Api().GetTensorMutableData(value, &tensor->data));
 }
 
+Status ReadAttributes(const OrtNode* node, std::vector<std::pair<std::string, AttrValue>>* read) {
+  size_t count = 0;
+  POLYOP_RETURN_IF_ERROR(FromOrt(Api().Node_GetNumAttributes(node, &count)));
+  std::vector<const OrtOpAttr*> attributes(count);
+  POLYOP_RETURN_IF_ERROR(FromOrt(Api().Node_GetAttributes(node, attributes.data(), count)));
+  for (const OrtOpAttr* const attribute : attributes) {
+    const char* name = "";
+    AttrValue value;
+    POLYOP_RETURN_IF_ERROR(FromOrt(Api().OpAttr_GetName(attribute, &name)));
+    if (!ReadAttribute(attribute, &value)) return Unsupported("an attribute '", name, "' of this type");
+    read->emplace_back(name, std::move(value));
+  }
+  return Status::Ok();
+}
+
+// Returns what the runtime knows of a value: of an input or an output of one of the nodes.
+const OrtValueInfo* InfoOf(std::span<const GraphNode* const> nodes, const GraphValue* value) {
+  std::vector<const OrtValueInfo*> infos;
+  for (const GraphNode* const node : nodes) {
+    for (const bool of_inputs : {true, false}) {
+      const auto& values = of_inputs ? node->inputs : node->outputs;
+      const auto found = std::find(values.begin(), values.end(), value);
+      if (found == values.end()) continue;
+      const Status status = of_inputs ? InputsOf(RuntimeNode(node), &infos) : OutputsOf(RuntimeNode(node), &infos);
+      if (status.ok()) return infos[static_cast<size_t>(found - values.begin())];
+    }
+  }
+  return nullptr;
+}
+
+Status ReadConstant(const GraphValue& value, AnyTensor* tensor) {
+  const OrtValueInfo* const info = InfoOf(value.readers, &value);
+  const OrtValue* known = nullptr;
+  if (info != nullptr) POLYOP_RETURN_IF_ERROR(FromOrt(Api().ValueInfo_GetInitializerValue(info, &known)));
+  if (known == nullptr) return Unsupported("a constant without elements");
+  return ReadTensor(const_cast<OrtValue*>(known), tensor);
+}
+
+std::string_view BytesOf(const AnyTensor& tensor) {
+  return {static_cast<const char*>(tensor.data),
+          static_cast<size_t>(tensor.shape.NumElements().value_or(0)) * SizeOf(tensor.dtype)};
+}
+
+// Unlike ToString, tells real numbers apart that differ in their last digits.
+std::string TextOf(const AttrValue& value) {
+  std::string text = ToString(value);
+  for (const double real : value.floats) text += Concat(" ", std::bit_cast<uint64_t>(real));
+  return text;
+}
+
 // The nodes as a model of their own.
 class Part {
  public:
-  Status Create(const OrtGraph* graph, const std::vector<OrtCustomOpDomain*>& domains, const PatternMatch& match,
-                const Cone& cone) {
+  Status Create(const OrtGraph* graph, const PatternMatch& match, const Cone& cone) {
     if (Api().GetModelEditorApi() == nullptr) return Unsupported("an ONNX Runtime without its model editor");
     OrtGraph* raw_graph = nullptr;
     POLYOP_RETURN_IF_ERROR(FromOrt(Editor().CreateGraph(&raw_graph)));
@@ -88,7 +140,7 @@ class Part {
     POLYOP_RETURN_IF_ERROR(MakeModel(graph, &model));
     POLYOP_RETURN_IF_ERROR(FromOrt(Editor().AddGraphToModel(model.get(), part.get())));
     (void)part.release();  // the model owns it
-    return MakeSession(domains, model.get());
+    return MakeSession(model.get());
   }
 
   Status Run(const std::vector<const char*>& inputs, const std::vector<Owned<OrtValue>>& values,
@@ -104,17 +156,11 @@ class Part {
 
  private:
   static Status CopyAttributes(const OrtNode* node, std::vector<OrtOpAttr*>* copies) {
-    size_t count = 0;
-    POLYOP_RETURN_IF_ERROR(FromOrt(Api().Node_GetNumAttributes(node, &count)));
-    std::vector<const OrtOpAttr*> attributes(count);
-    POLYOP_RETURN_IF_ERROR(FromOrt(Api().Node_GetAttributes(node, attributes.data(), count)));
-    std::vector<Attribute> owned;
-    for (const OrtOpAttr* const attribute : attributes) {
-      const char* name = "";
-      AttrValue value;
-      POLYOP_RETURN_IF_ERROR(FromOrt(Api().OpAttr_GetName(attribute, &name)));
-      if (!ReadAttribute(attribute, &value)) return Unsupported("an attribute '", name, "' of this type");
-      POLYOP_RETURN_IF_ERROR(MakeAttribute(name, value, &owned.emplace_back()));
+    std::vector<std::pair<std::string, AttrValue>> attributes;
+    POLYOP_RETURN_IF_ERROR(ReadAttributes(node, &attributes));
+    std::vector<Attribute> owned(attributes.size());
+    for (size_t i = 0; i < owned.size(); ++i) {
+      POLYOP_RETURN_IF_ERROR(MakeAttribute(attributes[i].first.c_str(), attributes[i].second, &owned[i]));
     }
     for (Attribute& attribute : owned) copies->push_back(attribute.release());
     return Status::Ok();
@@ -140,27 +186,12 @@ class Part {
     return Status::Ok();
   }
 
-  // Returns what the runtime knows of a value: of an input or an output of one of the nodes.
-  static const OrtValueInfo* InfoOf(const Cone& cone, const GraphValue* value) {
-    std::vector<const OrtValueInfo*> infos;
-    for (const GraphNode* const node : cone.nodes) {
-      for (const bool of_inputs : {true, false}) {
-        const auto& values = of_inputs ? node->inputs : node->outputs;
-        const auto found = std::find(values.begin(), values.end(), value);
-        if (found == values.end()) continue;
-        const Status status = of_inputs ? InputsOf(RuntimeNode(node), &infos) : OutputsOf(RuntimeNode(node), &infos);
-        if (status.ok()) return infos[static_cast<size_t>(found - values.begin())];
-      }
-    }
-    return nullptr;
-  }
-
   template <class Set>
   static Status SetEnds(const Cone& cone, const std::vector<const GraphValue*>& values, OrtGraph* part, Set set) {
     std::vector<Owned<OrtValueInfo>> owned;
     std::vector<OrtValueInfo*> raw;
     for (const GraphValue* const value : values) {
-      const OrtValueInfo* const known = InfoOf(cone, value);
+      const OrtValueInfo* const known = InfoOf(cone.nodes, value);
       const OrtTypeInfo* type = nullptr;
       if (known == nullptr) return Unsupported("inputs that the nodes do not read");
       POLYOP_RETURN_IF_ERROR(FromOrt(Api().GetValueInfoTypeInfo(known, &type)));
@@ -175,22 +206,16 @@ class Part {
   }
 
   static Status AddConstant(const GraphValue& value, OrtGraph* part) {
-    const OrtValue* known = nullptr;
     AnyTensor tensor;
     Owned<OrtValue> copy;
     void* data = nullptr;
-    POLYOP_RETURN_IF_ERROR(FromOrt(Api().ValueInfo_GetInitializerValue(InfoOfConstant(value), &known)));
-    if (known == nullptr) return Unsupported("a constant without elements");
-    POLYOP_RETURN_IF_ERROR(ReadTensor(const_cast<OrtValue*>(known), &tensor));
+    POLYOP_RETURN_IF_ERROR(ReadConstant(value, &tensor));
     POLYOP_RETURN_IF_ERROR(MakeTensor(tensor.dtype, tensor.shape, &copy, &data));
-    std::memcpy(data, tensor.data, static_cast<size_t>(tensor.shape.NumElements().value_or(0)) * SizeOf(tensor.dtype));
+    const std::string_view bytes = BytesOf(tensor);
+    std::memcpy(data, bytes.data(), bytes.size());
     POLYOP_RETURN_IF_ERROR(FromOrt(Editor().AddInitializerToGraph(part, value.name.c_str(), copy.get(), false)));
     (void)copy.release();
     return Status::Ok();
-  }
-
-  static const OrtValueInfo* InfoOfConstant(const GraphValue& value) {
-    return InfoOf({{value.readers[0]}, {}}, &value);
   }
 
   static Status MakeModel(const OrtGraph* graph, Owned<OrtModel>* model) {
@@ -206,7 +231,7 @@ class Part {
     return Status::Ok();
   }
 
-  Status MakeSession(const std::vector<OrtCustomOpDomain*>& domains, const OrtModel* model) {
+  Status MakeSession(const OrtModel* model) {
     OrtEnv* env = nullptr;  // the process has one
     POLYOP_RETURN_IF_ERROR(FromOrt(Api().CreateEnv(ORT_LOGGING_LEVEL_FATAL, "polyop", &env)));
     env_.reset(env);
@@ -216,9 +241,6 @@ class Part {
     POLYOP_RETURN_IF_ERROR(FromOrt(Api().SetSessionGraphOptimizationLevel(raw_options, ORT_DISABLE_ALL)));
     POLYOP_RETURN_IF_ERROR(FromOrt(Api().SetIntraOpNumThreads(raw_options, 1)));
     POLYOP_RETURN_IF_ERROR(FromOrt(Api().SetSessionLogSeverityLevel(raw_options, ORT_LOGGING_LEVEL_FATAL)));
-    for (OrtCustomOpDomain* const domain : domains) {
-      POLYOP_RETURN_IF_ERROR(FromOrt(Api().AddCustomOpDomain(raw_options, domain)));
-    }
     OrtSession* raw = nullptr;
     POLYOP_RETURN_IF_ERROR(FromOrt(Editor().CreateSessionFromModel(env, model, raw_options, &raw)));
     session_.reset(raw);
@@ -279,10 +301,48 @@ std::optional<Shape> ShapeFor(const KnownTensor& known, size_t trial, std::map<i
 
 }  // namespace
 
-Status CompareWithRuntime(const OrtGraph* graph, const std::vector<OrtCustomOpDomain*>& domains,
-                          const PatternMatch& match, const Cone& cone, const StandardKernel& kernel) {
+std::string SignatureOf(const PatternMatch& match, const Cone& cone) {
+  std::map<const GraphValue*, size_t> numbers;
+  std::string text = match.node;
+  const auto add = [&](const auto& values) {
+    for (const GraphValue* const value : values) {
+      text += Concat(" ", value == nullptr ? 0 : numbers.try_emplace(value, numbers.size() + 1).first->second);
+    }
+  };
+  for (const auto* const values : {&match.attributes, &match.parameters}) {
+    for (const auto& [name, value] : *values) text += Concat(" ", name, "=", TextOf(value));
+  }
+  add(match.inputs);
+  add(match.outputs);
+  for (const GraphValue* const value : match.inputs) {
+    const KnownTensor& known = value->known;
+    text += Concat(known.dtype.has_value() ? NameOf(*known.dtype) : "?",
+                   known.shape.has_value() ? ToString(*known.shape) : "?");
+  }
+  for (const GraphNode* const node : cone.nodes) {
+    std::vector<std::pair<std::string, AttrValue>> attributes;
+    text += Concat(";", node->type);
+    if (!ReadAttributes(RuntimeNode(node), &attributes).ok()) text += Concat("@", node->name);
+    for (const auto& [name, value] : attributes) text += Concat(" ", name, "=", TextOf(value));
+    add(node->inputs);
+    text += " ->";
+    add(node->outputs);
+  }
+  std::map<size_t, const GraphValue*> constants;  // in the order of their numbers
+  for (const GraphValue* const value : cone.constants) constants[numbers[value]] = value;
+  for (const auto& [number, value] : constants) {
+    AnyTensor tensor;
+    if (!ReadConstant(*value, &tensor).ok()) return text + value->name;
+    text += Concat(";", number, NameOf(tensor.dtype), ToString(tensor.shape),
+                   std::hash<std::string_view>()(BytesOf(tensor)));
+  }
+  return text;
+}
+
+Status CompareWithRuntime(const OrtGraph* graph, const PatternMatch& match, const Cone& cone,
+                          const StandardKernel& kernel) {
   Part part;
-  POLYOP_RETURN_IF_ERROR(part.Create(graph, domains, match, cone));
+  POLYOP_RETURN_IF_ERROR(part.Create(graph, match, cone));
   const ContextBackend backend = SerialBackend();
   const Context context(backend);
   std::mt19937 random(1);

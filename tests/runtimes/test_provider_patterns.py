@@ -14,8 +14,10 @@ import pytest
 import torch
 from torch import nn
 
+from tests.optimize.test_optimize import Second, Swapped, in_subgraph
 from tests.optimize.test_optimize_corner_pool import Along, Doubled, Flipped
-from tests.runtimes.test_execution_provider import compare, provided
+from tests.runtimes.test_execution_provider import compare, options, plain, provided
+from tests.support.deformable_attention import First, inputs
 from tests.support.exported import write
 from tests.support.optimizable import Pool, corner_pool_inputs
 
@@ -67,3 +69,73 @@ def test_corner_pool(module: nn.Module, tmp_path: Path) -> None:
 def test_other_running_maxima_are_left(module: nn.Module, tmp_path: Path) -> None:
     path = write(module, corner_pool_inputs(), tmp_path / "m.onnx", "torchscript")
     check(path, [corner_pool_inputs()], expected=0)
+
+
+def test_saved_files(tmp_path: Path) -> None:
+    """ONNX Runtime cannot write fused nodes into an .onnx file, and says so."""
+    given = {"x": corner_pool_inputs()["x"].numpy()}
+    path = write(Pool(2, True), corner_pool_inputs(), tmp_path / "m.onnx", "torchscript")
+    want = plain(onnx.load(path)).run(None, given)
+
+    def saved(name: str, **options_of_provider: object) -> ort.InferenceSession:
+        saving = options(only_faster=0, **options_of_provider)
+        saving.optimized_model_filepath = str(tmp_path / name)
+        if name.endswith(".ort"):
+            saving.add_session_config_entry("session.save_model_format", "ORT")
+        return ort.InferenceSession(str(path), saving, enable_fallback=0)
+
+    with pytest.raises(Exception, match="compiled nodes"):
+        saved("saved.onnx")
+    compare(saved("saved.onnx", patterns=0).run(None, given), want)
+    compare(saved("saved.ort").run(None, given), want)
+    compare(provided(tmp_path / "saved.ort", only_faster=0).run(None, given), want)
+
+
+# ---- deformable attention ----------------------------------------------------------------------------------
+
+ATTENTIONS = {
+    "first variant": (First(), (3, 2)),
+    "second variant": (Second([2, 2, 2]), (6,)),
+    "second variant, unequal points": (Second([3, 6, 1]), (10,)),
+    "discrete, unequal points": (Second([3, 6, 1], "discrete"), (10,)),
+}
+
+
+@pytest.mark.parametrize("name", ATTENTIONS)
+def test_deformable_attention(name: str, tmp_path: Path) -> None:
+    module, points = ATTENTIONS[name]
+    check(write(module, inputs(points=points), tmp_path / "m.onnx", "torchscript"), [inputs(points=points)])
+
+
+def test_deformable_attention_of_any_batch(tmp_path: Path) -> None:
+    batch = {name: {0: "batch"} for name in ("value", "locations", "weights")}
+    path = write(First(), inputs(points=(3, 2)), tmp_path / "m.onnx", "torchscript", batch)
+    check(path, [inputs(batch=n, points=(3, 2)) for n in (1, 2, 5)])
+
+
+@pytest.mark.parametrize("kind", ["If", "Loop"])
+def test_deformable_attention_in_subgraphs(kind: str, tmp_path: Path) -> None:
+    given = inputs(points=(3, 2))
+    inner = onnx.load(write(First(), given, tmp_path / "inner.onnx", "torchscript"))
+    onnx.save(in_subgraph(inner, kind), tmp_path / "m.onnx")
+    check(tmp_path / "m.onnx", [{**given, "choose": torch.tensor(choose)} for choose in (True, False)])
+
+
+def test_near_misses_of_deformable_attention_are_left(tmp_path: Path) -> None:
+    """Another order of levels, one other constant, and samples that are an output, too."""
+    given = inputs(points=(2, 2))
+    given["value"] = given["value"][:, :60]
+    check(write(Swapped(), given, tmp_path / "m.onnx", "torchscript"), [given], expected=0)
+    given = inputs(points=(3, 2))
+    model = onnx.load(write(First(), given, tmp_path / "m.onnx", "torchscript"))
+    samples = next(n.output[0] for n in model.graph.node if n.op_type == "GridSample")
+    model.graph.output.append(onnx.ValueInfoProto(name=samples))
+    onnx.save(model, tmp_path / "m.onnx")
+    check(tmp_path / "m.onnx", [given], expected=0)
+    model.graph.output.pop()
+    for node in model.graph.node:
+        if node.op_type == "GridSample":
+            next(a for a in node.attribute if a.name == "align_corners").i = 1
+            break
+    onnx.save(model, tmp_path / "m.onnx")
+    check(tmp_path / "m.onnx", [given], expected=0)

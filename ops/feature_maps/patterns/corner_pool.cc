@@ -219,6 +219,7 @@ std::optional<PatternMatch> Match(const Graph&, const GraphNode& end) {
   match.node = "mmcv::MMCVCornerPool";  // its modes are top, bottom, left and right
   match.attributes = {{"mode", AttrValue::Int((running.axis == 2 ? 0 : 2) + (running.is_forward ? 1 : 0))}};
   match.parameters = {{"is_minimum", AttrValue::Int(running.is_minimum)}};
+  match.is_exact = end.type == "mmcv::cummax";
   match.work = running.output->known.TypicalElements();
   return match;
 }

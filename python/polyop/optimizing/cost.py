@@ -9,7 +9,6 @@ thread (bench/min_work.py for patterns that replace several nodes).
 from __future__ import annotations
 
 MIN_WORK = {
-    "deformable attention": 2_000,  # multiplications
     "GridSample": 4_000,  # elements of the result
     "InstanceNormalization": 100_000,  # elements; below, ONNX Runtime's single pass is as fast
     "NonMaxSuppression": 20_000,  # pairs of boxes of a class; comparing fewer takes less time than a call
@@ -32,7 +31,6 @@ MIN_WORK = {
     "gather along the last dimension": 500,  # elements of the result: 256 took 24 us, and 11 us replaced
     # A call costs less than the nodes that it replaces for any result of 16 elements or 1 box.
     "instance normalisation": 0,
-    "corner pooling": 0,
     "greedy suppression": 0,
     "mask pasting": 0,
     "grid sampling": 0,
