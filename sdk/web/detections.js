@@ -183,7 +183,7 @@ function chosen(head, tensors, task) {
     return task === 'segment' ? [ranked(3), ranked(4)] : [ranked(3)];
   };
   const result = found();
-  if (result.includes(undefined)) throw new Error(`head ${head}: expected ${headOf(head).expects}, got ${textOf(tensors)}`);
+  if (result.includes(undefined)) throw new Error(`head ${head}: expected ${headOf(head).expects}, got ${textOf(tensors) || 'none'}`);
   const batch = head === 'torchvision' ? 1 : result[0].dims[0];
   if (batch !== 1) throw wrong(`head ${head}`, 'outputs for one image', result[0].dims);
   return result;
