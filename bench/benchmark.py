@@ -131,7 +131,7 @@ class Call:
         return self.against("DCNv4", forward, backward) if some else self
 
     def against_torchvision(self, function: Callable[..., Tensor]) -> Call:
-        """Adds a function of torchvision, if it is installed, or on the CPU if there is a checkout."""
+        """Adds a function of torchvision, if it is installed or there is a checkout."""
         if projects.torchvision() is not None:
             self.functions["torchvision"] = function
         return self
@@ -147,20 +147,17 @@ class Cases:
         self.operator = Path(file).parent.name
         self.rows: dict[str, list[Case]] = {kind: [] for kind in ("cpu", "gpu", "gradient", "growth", "small")}
 
-    def _add(
-        self, kind: str, title: str | Callable[..., str], over: Iterable[Any] | None, operator: str = "", **options: Any
-    ) -> Add:
+    def _add(self, kind: str, title: str, over: Iterable[Any] | None, operator: str = "", **options: Any) -> Add:
         def add(make: Callable[..., Any]) -> Callable[..., Any]:
             for value in [()] if over is None else over:
                 given = value if isinstance(value, tuple) else (value,)
-                text = title.format(*given) if isinstance(title, str) else title(*given)
                 prepare = make if over is None else lambda *first, given=given: make(*first, *given)
-                self.rows[kind].append(Case(operator or self.operator, text, prepare, **options))
+                self.rows[kind].append(Case(operator or self.operator, title.format(*given), prepare, **options))
             return make
 
         return add
 
-    def cpu(self, title: str | Callable[..., str], over: Iterable[Any] | None = None, **options: Any) -> Add:
+    def cpu(self, title: str, over: Iterable[Any] | None = None, **options: Any) -> Add:
         """`make` gets the number of threads, then the parameters."""
         return self._add("cpu", title, over, **options)
 

@@ -287,12 +287,12 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.device == "cuda" and not torch.cuda.is_available():
         raise SystemExit("bench/gpu.py needs a GPU that torch sees")
+    chosen = selected(cases("gpu"), arguments.only)  # the files create tensors on the CPU
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.set_default_device(arguments.device)
     clock = Clock(arguments.device)
     limits = limits_of(clock)
     report = Report(arguments, about_of(arguments.device, limits))
-    chosen = selected(cases("gpu"), arguments.only)
     start = time.perf_counter()
     for case in chosen[len(report.rows) :]:
         row = measured(case, clock, limits, arguments.seconds)

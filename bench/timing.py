@@ -58,15 +58,17 @@ def interleaved(
 
     turns = {name: repeat(name) for name in runs}
     gc.disable()
-    while any(left.values()):
-        for name in [name for name in runs if left[name]]:
-            start = time.perf_counter()
-            with around(name):
-                if turn:
-                    runs[name]()
-                samples[name].append(took(turns[name]) / repeats[name] * 1e3)
-            spent[name] += time.perf_counter() - start
-            enough = len(samples[name]) >= least and spent[name] > seconds / len(runs)
-            left[name] = 0 if enough else left[name] - 1
-    gc.enable()
+    try:
+        while any(left.values()):
+            for name in [name for name in runs if left[name]]:
+                start = time.perf_counter()
+                with around(name):
+                    if turn:
+                        runs[name]()
+                    samples[name].append(took(turns[name]) / repeats[name] * 1e3)
+                spent[name] += time.perf_counter() - start
+                enough = len(samples[name]) >= least and spent[name] > seconds / len(runs)
+                left[name] = 0 if enough else left[name] - 1
+    finally:
+        gc.enable()
     return samples
