@@ -18,7 +18,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,9 +78,10 @@ def _compare(request: dict[str, Any], folder: Path) -> dict[str, Any]:
             found.append(model.detections(ours))
             expected.append(truth.of(photo) if truth is not None else sides[-1].detections(theirs))
     runtime = {"runtime": model.side.runtime, "reference_runtime": "" if reference is None else reference.side.runtime}
-    notes = list(dict.fromkeys(side.note for side in sides if side.note))
+    notes = list(dict.fromkeys(note for side in sides for note in side.notes))
     if not of_detections:
-        notes += [f"detections are not compared: {side.path.name}: {side.why}" for side in sides if not side.finds]
+        reasons = {f"{side.path.name}: {side.why.partition('. ')[0]}": None for side in sides if not side.finds}
+        notes += [f"detections are not compared: {why}" for why in reasons]
     reply = {"photos": len(photos), **runtime, "notes": notes, "tensors": tensors.as_json()}
     decide = request["detections"] or truth is not None or not tensors.are_compared
     if of_detections and (decide or any(map(len, expected)) or any(map(len, found))):
@@ -106,11 +107,18 @@ class _Model:
     finds: bool = False
     why: str = ""
     hint: str = ""
-    note: str = ""
+    notes: list[str] = field(default_factory=list)
+    has_run: bool = False
 
     def run(self, photo: Path, pixels: np.ndarray) -> Arrays:
+        from polyop.verifying.sides import InOnnxRuntime
+
         try:
-            return self.side.run(self.takes(photo, pixels))
+            feeds = self.takes(photo, pixels)
+            if not self.has_run and isinstance(self.side, InOnnxRuntime) and (where := self.side.where(feeds)):
+                self.notes.append(where)
+            self.has_run = True
+            return self.side.run(feeds)
         except PolyopError:
             raise
         except Exception as error:  # runtimes' own types are not public
@@ -173,10 +181,10 @@ def _open(path: Path, how: How, request: dict[str, Any], folder: Path) -> _Model
     if not finds:
         why = why or "it has no attached head"
         hint = hint or "`polyop attach --image` writes a file that takes pixels and gives boxes"
-    note = f"the steps of `polyop attach` were added to {path.name}" if attached != path else ""
+    notes = [f"the steps of `polyop attach` were added to {path.name}"] if attached != path else []
     pixels = _pixel_input(attached, side) if finds else None
     takes = (lambda photo, rgb: {pixels: rgb[None]}) if pixels else _reader(path, request)
-    return _Model(path, side, takes, _names(metadata), finds, why, hint, note)
+    return _Model(path, side, takes, _names(metadata), finds, why, hint, notes)
 
 
 def _metadata(path: Path) -> dict[str, str]:
@@ -238,7 +246,8 @@ def _reader(path: Path, request: dict[str, Any]) -> Callable[[Path, np.ndarray],
             f"{path}: expected one input of images, of rank 4, got {', '.join(of_images) or 'none'}",
             "--set NAME=… gives the values of other inputs",
         )
-    options = argparse.Namespace(**request["image_options"], set=request["set"], memory=request["memory"], input=[])
+    texts = {name: text or None for name, text in request["image_options"].items()}
+    options = argparse.Namespace(**texts, set=request["set"], memory=request["memory"], input=[])
 
     def takes(photo: Path, pixels: np.ndarray) -> Arrays:
         options.input = [f"{of_images[0]}={photo}"]

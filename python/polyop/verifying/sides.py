@@ -113,8 +113,19 @@ class InOnnxRuntime:
         types = {i.name: _REAL.get(i.type) for i in self._session.get_inputs()}
         return {name: _as_real(feeds[name], types[name]) for name in self.inputs}
 
-    def nodes_by_provider(self, feeds: Mapping[str, np.ndarray]) -> dict[str, int]:
-        """Returns how many nodes each provider runs."""
+    def where(self, feeds: Mapping[str, np.ndarray]) -> str:
+        """Returns how many nodes the provider runs, or "" if none was named. Raises PolyopError if it runs none."""
+        if self._provider is None:
+            return ""
+        nodes, name = self._nodes_by_provider(feeds), self._provider.name
+        total, here = sum(nodes.values()), nodes.get(name, 0)
+        if total and not here:
+            raise PolyopError(
+                f"nothing would be compared: {name} ran none of the {total} node(s), ONNX Runtime's CPU provider ran all"
+            )
+        return f"{name} ran {here} of {total} node(s)"
+
+    def _nodes_by_provider(self, feeds: Mapping[str, np.ndarray]) -> dict[str, int]:
         from polyop.verifying.providers import count_nodes
 
         return dict(count_nodes(self._create, lambda session: session.run(None, self._fitting(feeds))))
