@@ -53,7 +53,6 @@ def check(path: Path, sizes: list[Tensors], expected: int = 1, tolerance: float 
         Doubled(2, True, joined=True),
         Doubled(3, False, joined=True),
         Flipped(2),
-        Along(2),
     ],
 )
 def test_corner_pool(module: nn.Module, tmp_path: Path) -> None:

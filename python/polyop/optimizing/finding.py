@@ -93,7 +93,7 @@ def _request(scope: Scope) -> tuple[list[ir.Node], list[ir.Value], dict[str, Any
             if constant(value) is not None:
                 fixed.add(value)
         is_size = is_standard(node, "Shape", "Size")
-        if (scope.sizes_are_fixed if is_size else fixed.issuperset((*read, *captured))) and not is_random(node):
+        if (scope.sizes_are_fixed if is_size else fixed.issuperset((*read, *captured))) and not _is_random(node):
             fixed.update(node.outputs)
         of_node = {
             key: [index.setdefault(v, len(index)) if v is not None else -1 for v in some]
@@ -115,7 +115,7 @@ def _request(scope: Scope) -> tuple[list[ir.Node], list[ir.Value], dict[str, Any
     return nodes, values, request
 
 
-def is_random(node: ir.Node) -> bool:
+def _is_random(node: ir.Node) -> bool:
     return node.op_type.startswith("Random") or node.op_type in ("Bernoulli", "Multinomial", "Dropout")
 
 
