@@ -17,7 +17,7 @@ PATH="$VENV/bin:$PATH"
 
 TREE="build/portable/windows/tests"
 tests=()
-for file in core/*_test.cc kernels/*/*_test.cc ops/*/*_test.cc; do tests+=("$(basename "$file" .cc)"); done
+for file in core/*_test.cc kernels/*/*_test.cc ops/*/*/*_test.cc; do tests+=("$(basename "$file" .cc)"); done
 if [ "$POLYOP_OPS" != all ]; then
   for name in ${POLYOP_OPS//;/ }; do
     for file in ops/*/"$name"/*_test.cc; do tests+=("$(basename "$file" .cc)"); done

@@ -32,3 +32,8 @@ def run(*command: str | Path, **options) -> str:
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, **options)
     assert done.returncode == 0, f"{command} failed:\n{done.stdout}\n{done.stderr}"
     return done.stdout
+
+
+def operator_folders() -> list[Path]:
+    """Returns the folders of the operators: ops/<room>/<op>/, each with its definition <op>.h."""
+    return sorted(folder for folder in ROOT.glob("ops/*/*/") if (folder / f"{folder.name}.h").exists())
