@@ -135,7 +135,7 @@ def _value(scope: Scope, value: ir.Value, is_fixed: bool) -> dict[str, Any]:
     return {
         "name": value.name or "", "type": _TYPES.get(dtype), "shape": list(shape) if shape is not None else None,
         "constant": is_constant, "output": value.is_graph_output(),
-        "data": array.reshape(-1).tolist() if array is not None else None,
+        "data": (array.reshape(-1) + 0).tolist() if array is not None else None,  # numbers, also for truth values
     }  # fmt: skip
 
 
