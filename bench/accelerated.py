@@ -84,12 +84,19 @@ def of_torchvision() -> list[Case]:
     return [
         Case("torchvision roi_align, 256x200x304, 1,000 boxes, 7x7", lambda: roi_align(x, rois, 7, 0.25, 2, True)),
         *(Case(f"torchvision nms, {len(b):,} boxes", lambda b=b, s=s: nms(b, s, 0.5)) for b, s in some),
-        Case("torchvision deform_conv2d, 256x64x64, 256 filters 3x3", lambda: deform_conv2d(image, offset, weight, padding=1)),
-    ]  # fmt: skip
+        Case(
+            "torchvision deform_conv2d, 256x64x64, 256 filters 3x3",
+            lambda: deform_conv2d(image, offset, weight, padding=1),
+        ),
+    ]
 
 
 CASES = [
-    *(grid(1, 64, 256, 256, mode, kind) for mode in ("bilinear", "nearest", "bicubic") for kind in ("smooth", "random")),
+    *(
+        grid(1, 64, 256, 256, mode, kind)
+        for mode in ("bilinear", "nearest", "bicubic")
+        for kind in ("smooth", "random")
+    ),
     *(grid(1, 64, 32, 32, mode, "random") for mode in ("bilinear", "nearest", "bicubic")),
     *(grid(1, 16, 32, 32, mode, "random") for mode in ("bilinear", "nearest", "bicubic")),
     *(grid(1, 4, 128, 128, mode, kind) for mode in ("bilinear", "nearest", "bicubic") for kind in ("smooth", "random")),
@@ -111,7 +118,7 @@ CASES = [
     instance_norm(8, 64, 64, 64),
     instance_norm(1, 16, 32, 32),
     instance_norm(1, 8, 8, 8),
-]  # fmt: skip
+]
 
 
 def milliseconds(case: Case) -> dict[bool, float]:
@@ -130,9 +137,13 @@ def main() -> None:
     words = [w for w in arguments.only.split(",") if w]
     about = ", ".join(f"{key} {value}" for key, value in machine().items())
     lines = [
-        "# PyTorch with polyop.accelerate()", "", f"Milliseconds a call, the minimum of {MIN_ROUNDS} to {ROUNDS} rounds. {about}.", "",
-        "| call | threads | PyTorch | accelerated | ratio |", "| --- | --- | --- | --- | --- |",
-    ]  # fmt: skip
+        "# PyTorch with polyop.accelerate()",
+        "",
+        f"Milliseconds a call, the minimum of {MIN_ROUNDS} to {ROUNDS} rounds. {about}.",
+        "",
+        "| call | threads | PyTorch | accelerated | ratio |",
+        "| --- | --- | --- | --- | --- |",
+    ]
     cases = [*CASES, *of_torchvision()]
     print("\n".join(lines))
     for threads in map(int, arguments.threads.split(",")):

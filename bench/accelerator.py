@@ -35,13 +35,15 @@ def openvinos_own(
                               mode="avg", aligned_mode="half_pixel_for_nn")  # fmt: skip
             return {"OpenVINO ROIAlign": run}
         case "GridSample" if arrays[0].ndim == 4:
-            run = in_openvino("GridSample", 9, arrays, threads, mode=attributes["mode"], padding_mode="zeros",
-                              align_corners=False)  # fmt: skip
+            run = in_openvino(
+                "GridSample", 9, arrays, threads, mode=attributes["mode"], padding_mode="zeros", align_corners=False
+            )
             return {"OpenVINO GridSample": run}
         case "NonMaxSuppression":
             thresholds = [int(arrays[2][0]), arrays[3][0], arrays[4][0]]
-            run = in_openvino("NonMaxSuppression", 9, arrays[:2], threads, constants=thresholds,
-                              sort_result_descending=False)  # fmt: skip
+            run = in_openvino(
+                "NonMaxSuppression", 9, arrays[:2], threads, constants=thresholds, sort_result_descending=False
+            )
             return {"OpenVINO NonMaxSuppression": first_output(run)}
     return {}
 
@@ -82,10 +84,12 @@ def accelerated_deform_conv(channels: int, size: int, kernel: int, modulated: bo
     rng = np.random.default_rng(1)
     points, half = kernel * kernel, kernel // 2
     feeds = {
-        "x": normal(0, 1, channels, size, size), "w": normal(1, channels, channels, kernel, kernel) / (channels * points) ** 0.5,
-        "o": rng.normal(0, 1.5, (1, 2 * points, size, size)).astype(np.float32), "b": normal(2, channels),
+        "x": normal(0, 1, channels, size, size),
+        "w": normal(1, channels, channels, kernel, kernel) / (channels * points) ** 0.5,
+        "o": rng.normal(0, 1.5, (1, 2 * points, size, size)).astype(np.float32),
+        "b": normal(2, channels),
         **({"m": rng.random((1, points, size, size)).astype(np.float32)} if modulated else {}),
-    }  # fmt: skip
+    }
     title = f"{channels}x{size}x{size}, {kernel}x{kernel}{', modulated' if modulated else ''}"
     return accelerated(title, "DeformConv", feeds, 19, pads=[half] * 4, kernel_shape=[kernel] * 2)
 

@@ -172,9 +172,13 @@ def suppression(folder: Path, count: int, threads: int, seconds: float) -> dict[
     rows, path = rows_of(count), folder / f"{count}.onnx"
     if not path.exists():
         attach(
-            head(folder / "head.onnx", count), path, head="yolov8", score_threshold=SCORE, iou_threshold=IOU,
+            head(folder / "head.onnx", count),
+            path,
+            head="yolov8",
+            score_threshold=SCORE,
+            iou_threshold=IOU,
             max_detections=LIMIT,
-        )  # fmt: skip
+        )
     times, found = {}, decoded(rows)
     sessions = {"file, polyop": session(path, threads, True), "file, without": session(path, threads, False)}
     feeds = {"images": rows[..., None]}

@@ -191,8 +191,8 @@ class Cases:
         return add
 
     def small(self, inputs: Sequence[Any], variant: str = "", **attributes: Any) -> None:
-        """An input is a tensor, a function that makes one, or the shape of a uniform random one. `variant` is a word that
-        distinguishes several calls of an operator.
+        """An input is a tensor, a function that makes one, or the shape of a uniform random one. `variant` is a word
+        that distinguishes several calls of an operator.
         """
 
         def make() -> tuple[dict[str, Any], list[Tensor]]:

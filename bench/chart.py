@@ -90,8 +90,10 @@ def draw(rows: list[Row], about: dict[str, object], path: Path) -> None:
     axes.set_title(
         f"polyop {about['polyop']} compared with the best rival, on {about['processor']}; "
         f"ONNX Runtime {about['onnxruntime']}, torch {about['torch']}",
-        fontsize=11, loc="left", x=-0.3,
-    )  # fmt: skip
+        fontsize=11,
+        loc="left",
+        x=-0.3,
+    )
     axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=110)
     plt.close(figure)

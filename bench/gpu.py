@@ -209,13 +209,17 @@ def table_of(about: dict[str, Any], rows: list[Row]) -> str:
     heads = ["operator", "call", "type", "min", "median", *replayed, "limit", "of limit", *names, "notes"]
     rates = ", ".join(f"{gflops / 1e3:.0f} TFLOP/s in {name}" for name, gflops in about["products_gflop_s"].items())
     lines = [
-        "# On a GPU", "",
+        "# On a GPU",
+        "",
         f"{about['gpu']}, driver {about['driver']}, CUDA {about['cuda']}, torch {about['torch']}, polyop "
-        f"{about['polyop']}. Copies move {about['copy_gb_s']:.0f} GB/s; products of matrices run at {rates}.", "",
+        f"{about['polyop']}. Copies move {about['copy_gb_s']:.0f} GB/s; products of matrices run at {rates}.",
+        "",
         "Milliseconds. Rivals: the median, and in brackets how many times as long it takes as polyop's median. "
-        "[Performance](../../docs/performance.md#on-a-gpu) explains the columns.", "",
-        f"| {' | '.join(heads)} |", f"|{' --- |' * len(heads)}",
-    ]  # fmt: skip
+        "[Performance](../../docs/performance.md#on-a-gpu) explains the columns.",
+        "",
+        f"| {' | '.join(heads)} |",
+        f"|{' --- |' * len(heads)}",
+    ]
     for row in rows:
         columns = (row.min_ms, row.median_ms, *([row.replayed_ms] if replayed else []), row.limit_ms)
         times = [milliseconds(t) for t in columns]

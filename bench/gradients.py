@@ -99,13 +99,14 @@ def main() -> None:
     clock = time.process_time if arguments.cpu_time else time.perf_counter
     about = ", ".join(f"{key} {value}" for key, value in machine().items())
     lines = [
-        "# Backward passes", "",
+        "# Backward passes",
+        "",
         f"Milliseconds{' of CPU time' if arguments.cpu_time else ''}, the minimum of up to {ROUNDS} rounds, and MB "
         f"that the pass adds to its gradients. {about}.",
         "",
         "| call | threads | forward | backward | ratio | MMCV | torchvision | PyTorch | MB | formula | MB |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
-    ]  # fmt: skip
+    ]
     print("\n".join(lines))
     numbers = [int(threads) for threads in arguments.threads.split(",")]
     for threads in numbers:

@@ -110,10 +110,14 @@ CASES = [
     Case("instance normalisation", instance_norm, images(*SMALL)),
     Case("corner pooling", corner_pool, images(*SMALL)),
     Case("corner pooling", doubled_corner_pool, images(*SMALL)),
-    Case("grid sampling", grid_sample, [{**x, "grid": torch.rand(1, *x["x"].shape[2:], 2) * 2 - 1} for x in images(*SMALL)]),
+    Case(
+        "grid sampling",
+        grid_sample,
+        [{**x, "grid": torch.rand(1, *x["x"].shape[2:], 2) * 2 - 1} for x in images(*SMALL)],
+    ),
     Case("bicubic resize", bicubic, images(*SMALL)),
     Case("multi-level RoIAlign", multi_level, [*pyramids(1, 10, 100), *pyramids(1, 10, 100, size=1024, channels=64)]),
-]  # fmt: skip
+]
 
 
 def exported(case: Case, given: Tensors, path: Path) -> Path:

@@ -130,13 +130,17 @@ class Project:
 
 PROJECTS = {
     "mmcv_kernels": Project(
-        "MMCV", "POLYOP_MMCV_SOURCE", "mmcv/ops/csrc", mmcv_sources,
-        ("common", "common/cuda", "pytorch", "."), ("-DMMCV_WITH_CUDA",),
+        "MMCV",
+        "POLYOP_MMCV_SOURCE",
+        "mmcv/ops/csrc",
+        mmcv_sources,
+        ("common", "common/cuda", "pytorch", "."),
+        ("-DMMCV_WITH_CUDA",),
     ),
     "dcnv4_kernels": Project(
         "DCNv4", "POLYOP_DCNV4_SOURCE", "DCNv4_op/src", dcnv4_sources, (".", "cuda"), ("-DWITH_CUDA",)
     ),
-}  # fmt: skip
+}
 
 
 def run(*command: str | Path) -> None:
@@ -225,9 +229,13 @@ def compile_sources(name: str, sources: dict[str, str], includes: Sequence[Path]
             path.write_text(text)
     (folder / "lock").unlink(missing_ok=True)  # PyTorch would wait for a process that was killed
     cpp_extension.load(
-        name, [str(folder / f"{file}.cpp") for file in sources], build_directory=str(folder),
-        extra_include_paths=[str(path) for path in includes], extra_cflags=["-O3", "-w"], is_python_module=False,
-    )  # fmt: skip
+        name,
+        [str(folder / f"{file}.cpp") for file in sources],
+        build_directory=str(folder),
+        extra_include_paths=[str(path) for path in includes],
+        extra_cflags=["-O3", "-w"],
+        is_python_module=False,
+    )
     return getattr(torch.ops, name)
 
 

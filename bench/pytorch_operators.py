@@ -230,11 +230,15 @@ def special_functions() -> Iterator[Case]:
         "hermite_polynomial_h": (special.hermite_polynomial_h, unit, degree),
         "legendre_polynomial_p": (special.legendre_polynomial_p, unit, degree),
         "chebyshev_polynomial_t": (special.chebyshev_polynomial_t, unit, degree),
-        "hypot": (torch.hypot, centre, above), "nextafter": (torch.nextafter, centre, above),
-        "xlogy": (torch.xlogy, above, above), "copysign": (torch.copysign, above, centre),
-        "atan2": (torch.atan2, centre, above), "logaddexp": (torch.logaddexp, centre, above),
-        "fmod": (torch.fmod, centre, above), "gcd": (torch.gcd, integers(1000, count), integers(777, count)),
-    }  # fmt: skip
+        "hypot": (torch.hypot, centre, above),
+        "nextafter": (torch.nextafter, centre, above),
+        "xlogy": (torch.xlogy, above, above),
+        "copysign": (torch.copysign, above, centre),
+        "atan2": (torch.atan2, centre, above),
+        "logaddexp": (torch.logaddexp, centre, above),
+        "fmod": (torch.fmod, centre, above),
+        "gcd": (torch.gcd, integers(1000, count), integers(777, count)),
+    }
     for name, (function, x, y) in binary.items():
         yield Case("special functions", f"{name} {count:,}", function, (x, y), tolerance=1e-2)
 
@@ -262,15 +266,17 @@ def others() -> Iterator[Case]:
         ("logcumsumexp 1000 x 1000", lambda x: torch.logcumsumexp(x, 1), (rows,)),
         ("scatter_add 1000 x 1000", lambda x, i: torch.zeros_like(x).scatter_add(1, i, x), (rows, indices)),
         ("gather 1000 x 1000", lambda x, i: torch.gather(x, 1, i), (rows, indices)),
-        ("index_reduce 1000 x 1000",
-         lambda x, i: x.index_reduce(0, i, x, "amax"), (rows, integers(1000, 1000))),
+        ("index_reduce 1000 x 1000", lambda x, i: x.index_reduce(0, i, x, "amax"), (rows, integers(1000, 1000))),
         ("softmax over channels 8 x 64 x 100 x 100", lambda x: torch.softmax(x, 1), (normal(8, 64, 100, 100),)),
         ("log_softmax over channels 8 x 64 x 100 x 100", lambda x: torch.log_softmax(x, 1), (normal(8, 64, 100, 100),)),
         ("matrix 2000 x 2000 times vector", torch.mv, (normal(2000, 2000), normal(2000))),
         ("matrix_exp 64 x 64", torch.matrix_exp, (normal(64, 64) / 8,)),
-        ("depthwise 7 x 7 of 64 x 56 x 56",
-         lambda x: torch.nn.functional.conv2d(x, kernels, padding=3, groups=64), (normal(1, 64, 56, 56),)),
-    ):  # fmt: skip
+        (
+            "depthwise 7 x 7 of 64 x 56 x 56",
+            lambda x: torch.nn.functional.conv2d(x, kernels, padding=3, groups=64),
+            (normal(1, 64, 56, 56),),
+        ),
+    ):
         yield Case("others", name, function, inputs, tolerance=1e-2)
 
 
@@ -332,9 +338,7 @@ def milliseconds(runs: Mapping[str, Callable[[], Any]], threads: int) -> dict[st
     return {name: min(times) for name, times in samples.items()}
 
 
-def measure(
-    case: Case, threads: Sequence[int], with_direct: bool, with_optimized: bool
-) -> Iterator[dict[str, Any]]:  # fmt: skip
+def measure(case: Case, threads: Sequence[int], with_direct: bool, with_optimized: bool) -> Iterator[dict[str, Any]]:
     model = exported(case)
     feeds = {value.name: array(x) for value, x in zip(model.graph.input, case.inputs, strict=True)}
     direct = translated(case) if with_direct else None
@@ -352,11 +356,14 @@ def measure(
             check(case, harness.to_numpy(runs["optimized"]()), as_list(eager()))
         times = milliseconds(runs, count)
         yield {
-            "group": case.group, "call": case.title, "threads": count,
+            "group": case.group,
+            "call": case.title,
+            "threads": count,
             **{f"{name}_ms": round(value, 4) for name, value in times.items()},
-            "ratio": round(times["file"] / times["eager"], 3), "target": round(case.target, 3),
+            "ratio": round(times["file"] / times["eager"], 3),
+            "target": round(case.target, 3),
             "nodes": len(model.graph.node),
-        }  # fmt: skip
+        }
 
 
 def main() -> None:

@@ -66,14 +66,17 @@ def cases() -> list[Case]:
     rois = {"rois": boxes(512, 800, 1216), "images": np.zeros(512, np.int64)}
     grid = {"grid": numbers(1, 128, 128, 2, low=-1, high=1)}
     offsets = {
-        "offset": numbers(1, 18, 64, 64, low=-2, high=2), "mask": numbers(1, 9, 64, 64, low=0, high=1),
+        "offset": numbers(1, 18, 64, 64, low=-2, high=2),
+        "mask": numbers(1, 9, 64, 64, low=0, high=1),
         "bias": numbers(256, low=-0.1, high=0.1),
-    }  # fmt: skip
+    }
     sides = np.array([[80, 80], [40, 40], [20, 20]])
     attended = {
-        "shapes": sides, "starts": np.array([0, 6400, 8000]), "locations": numbers(1, 8400, 8, 3, 4, 2, low=0, high=1),
+        "shapes": sides,
+        "starts": np.array([0, 6400, 8000]),
+        "locations": numbers(1, 8400, 8, 3, 4, 2, low=0, high=1),
         "weights": numbers(1, 8400, 8, 3, 4, low=0, high=1 / 6),
-    }  # fmt: skip
+    }
     attention = "MultiScaleDeformableAttention"
     return [
         Case(
@@ -124,9 +127,11 @@ def session(case: Case, kind: str, steps: dict[str, tuple[float, int]], threads:
     else:
         op, inputs = case.eight
         scales = {
-            "input_scale": steps["x"][0], "input_zero_point": steps["x"][1],
-            "output_scale": steps["y"][0], "output_zero_point": steps["y"][1],
-        }  # fmt: skip
+            "input_scale": steps["x"][0],
+            "input_zero_point": steps["x"][1],
+            "output_scale": steps["y"][0],
+            "output_zero_point": steps["y"][1],
+        }
         nodes = [helper.make_node(op, ["q", *inputs], ["r"], domain="polyop", **case.attributes, **scales)]
         result = "r"
     if kind != "f32":
@@ -135,11 +140,15 @@ def session(case: Case, kind: str, steps: dict[str, tuple[float, int]], threads:
         graph_inputs = {"q": np.clip(np.round(x / np.float32(scale)) + zero, 0, 255).astype(np.uint8), **graph_inputs}
     used = {name for n in nodes for name in n.input}
     graph = helper.make_graph(
-        nodes, "case",
-        [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape) for n, a in graph_inputs.items()],
+        nodes,
+        "case",
+        [
+            helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
+            for n, a in graph_inputs.items()
+        ],
         [helper.make_tensor_value_info(result, TensorProto.FLOAT if kind == "f32" else TensorProto.UINT8, None)],
         [numpy_helper.from_array(np.asarray(a), n) for n, a in constants.items() if n in used],
-    )  # fmt: skip
+    )
     domains = [helper.make_opsetid("", 18), helper.make_opsetid("polyop", 1), helper.make_opsetid("mmcv", 1)]
     model = helper.make_model(graph, opset_imports=domains, ir_version=8)
     options = ort.SessionOptions()

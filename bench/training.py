@@ -67,11 +67,9 @@ SMALL_AREA: dict[str, Any] = {
     "model.bbox_head.anchor_generator.ranges": [[0.0, -12.8, z, 25.6, 12.8, z] for z in (-0.6, -0.6, -1.78)],
 }
 CHANGES: dict[str, dict[str, Any]] = {
-    "pointpillars": {
-        "model.voxel_encoder.point_cloud_range": AREA, "model.middle_encoder.output_shape": [160, 160]
-    },
+    "pointpillars": {"model.voxel_encoder.point_cloud_range": AREA, "model.middle_encoder.output_shape": [160, 160]},
     "second": {"model.middle_encoder.sparse_shape": [41, 512, 512]},
-}  # fmt: skip
+}
 
 
 def clouds_of_mmdet3d(configuration: str) -> Loss:
@@ -102,9 +100,11 @@ def images_of_transformers(with_polyop: bool) -> Loss:
     from polyop.compat.transformers import use_polyop
 
     configuration = transformers.DeformableDetrConfig(
-        use_timm_backbone=False, use_pretrained_backbone=False, backbone=None,
+        use_timm_backbone=False,
+        use_pretrained_backbone=False,
+        backbone=None,
         backbone_config=transformers.ResNetConfig(out_features=["stage2", "stage3", "stage4"]),
-    )  # fmt: skip
+    )
     model = transformers.DeformableDetrModel(configuration).train()
     if with_polyop:
         use_polyop(model)

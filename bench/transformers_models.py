@@ -46,9 +46,12 @@ class Wrapped(nn.Module):
 def _resnet(full: bool, kind: type = transformers.ResNetConfig) -> transformers.PretrainedConfig:
     depths, widths = ([3, 4, 6, 3], [256, 512, 1024, 2048]) if full else ([1, 1, 1, 1], [8, 8, 16, 16])
     return kind(
-        depths=depths, hidden_sizes=widths, layer_type="bottleneck" if full else "basic",
-        embedding_size=64 if full else 8, out_features=["stage2", "stage3", "stage4"],
-    )  # fmt: skip
+        depths=depths,
+        hidden_sizes=widths,
+        layer_type="bottleneck" if full else "basic",
+        embedding_size=64 if full else 8,
+        out_features=["stage2", "stage3", "stage4"],
+    )
 
 
 def _swin(full: bool) -> transformers.PretrainedConfig:
@@ -97,9 +100,13 @@ def _rt_detr(full: bool, family: str, **more: object) -> Example:
         "decoder_layers": 2, "encoder_attention_heads": 4, "decoder_attention_heads": 4,
     }  # fmt: skip
     config = getattr(transformers, family + "Config")(
-        backbone_config=_resnet(full, transformers.RTDetrResNetConfig), encoder_in_channels=widths,
-        use_pretrained_backbone=False, backbone=None, **sizes, **more,
-    )  # fmt: skip
+        backbone_config=_resnet(full, transformers.RTDetrResNetConfig),
+        encoder_in_channels=widths,
+        use_pretrained_backbone=False,
+        backbone=None,
+        **sizes,
+        **more,
+    )
     model = getattr(transformers, family + "ForObjectDetection")(config)
     return _detector(model, _image(full, 96))
 
@@ -152,9 +159,13 @@ def grounding_dino(full: bool) -> Example:
     swin = _swin(full)
     swin.out_features = ["stage2", "stage3", "stage4"]
     config = transformers.GroundingDinoConfig(
-        backbone_config=swin, text_config={"model_type": "bert", **text}, use_timm_backbone=False,
-        use_pretrained_backbone=False, backbone=None, **sizes,
-    )  # fmt: skip
+        backbone_config=swin,
+        text_config={"model_type": "bert", **text},
+        use_timm_backbone=False,
+        use_pretrained_backbone=False,
+        backbone=None,
+        **sizes,
+    )
     ids = torch.tensor([[101, 4937, 1012, 3899, 1012, 102]])
     inputs = {**_image(full, 128), "input_ids": ids, "attention_mask": torch.ones_like(ids)}
     model = transformers.GroundingDinoForObjectDetection(config)

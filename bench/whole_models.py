@@ -225,9 +225,13 @@ def draw_models(rows: list[Row], about: Mapping[str, object], path: Path) -> Non
     names = list(dict.fromkeys(row.name for row in rows))
     counts = sorted({row.threads for row in rows})
     figure, panels = plt.subplots(
-        1, len(counts), figsize=(7.5 * len(counts), 1.5 + 0.75 * len(names)), layout="constrained", sharey=True,
+        1,
+        len(counts),
+        figsize=(7.5 * len(counts), 1.5 + 0.75 * len(names)),
+        layout="constrained",
+        sharey=True,
         squeeze=False,
-    )  # fmt: skip
+    )
     for axes, count in zip(panels.flat, counts, strict=True):
         times = {row.name: row.milliseconds for row in rows if row.threads == count}
         for index, engine in enumerate(engines):

@@ -140,8 +140,11 @@ def check_cpp() -> tuple[list[str], str]:
     """Returns what is wrong with the C++ files, and a summary."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.cc", "*.h", "*.cu"],
-        cwd=ROOT, check=True, capture_output=True, text=True,
-    )  # fmt: skip
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     files = [f for f in listed.stdout.split() if room(f) in MAY_INCLUDE and (ROOT / f).is_file()]
     edges = arrows(files)
     wrong = [f'{file}: includes "{included}"' for file, included in edges if not is_allowed(file, included)]

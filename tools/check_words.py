@@ -69,8 +69,11 @@ FINE = compiled(ALLOWED)
 def tracked() -> list[str]:
     done = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
-        cwd=ROOT, check=True, capture_output=True, text=True,
-    )  # fmt: skip
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     return [name for name in done.stdout.split("\0") if name and not SKIPPED.match(name) and (ROOT / name).is_file()]
 
 

@@ -158,8 +158,12 @@ def main() -> None:
         ),
         "K0_NEAR": series(even(lambda x: mp.besselk(0, x) + mp.log(x / 2) * mp.besseli(0, x)), 0, 4),
         "K1_NEAR": series(even(lambda x: (mp.besselk(1, x) - mp.log(x / 2) * mp.besseli(1, x)) * x), 0, 4),
-        "K0E_FAR": series(lambda t: mp.besselk(0, 2 / t) * mp.exp(2 / t) * mp.sqrt(2 / t) if t > 0.001 else hankel_k(0, 2 / t), 0, 1),
-        "K1E_FAR": series(lambda t: mp.besselk(1, 2 / t) * mp.exp(2 / t) * mp.sqrt(2 / t) if t > 0.001 else hankel_k(1, 2 / t), 0, 1),
+        "K0E_FAR": series(
+            lambda t: mp.besselk(0, 2 / t) * mp.exp(2 / t) * mp.sqrt(2 / t) if t > 0.001 else hankel_k(0, 2 / t), 0, 1
+        ),
+        "K1E_FAR": series(
+            lambda t: mp.besselk(1, 2 / t) * mp.exp(2 / t) * mp.sqrt(2 / t) if t > 0.001 else hankel_k(1, 2 / t), 0, 1
+        ),
         "J0_NEAR": series(even(lambda x: mp.besselj(0, x)), 0, 64),
         "J1_NEAR": series(even(lambda x: mp.besselj(1, x) / x), 0, 64),
         "Y0_NEAR": series(even(lambda x: mp.bessely(0, x) - 2 / mp.pi * mp.log(x) * mp.besselj(0, x)), 0, 64),
@@ -173,7 +177,7 @@ def main() -> None:
         "AIRY_ABOVE": series(airy_above, 0, 1),
         "AIRY_P": series(lambda v: airy_phase(v)[0], 0, 1),
         "AIRY_Q": series(lambda v: airy_phase(v)[1], 0, 1),
-    }  # fmt: skip
+    }
     print('"""Chebyshev coefficients. Written by tools/special_coefficients.py."""\n')
     for name, values in tables.items():
         print(f"{name} = (")

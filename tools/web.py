@@ -68,9 +68,11 @@ def _option(function: Function, parameter: Parameter) -> dict[str, Any]:
     if parameter.default is _REQUIRED:
         return option | {"required": True}
     values = [default_of(a) for a in function.record["attributes"] if a["name"] in parameter.sources]
-    own = parameter.default if parameter.kind != "pair" or isinstance(parameter.default, tuple) else (
-        (parameter.default,) * 2
-    )  # fmt: skip
+    own = (
+        parameter.default
+        if parameter.kind != "pair" or isinstance(parameter.default, tuple)
+        else ((parameter.default,) * 2)
+    )
     if record["choices"] and isinstance(own, str) and isinstance(values[0], int):
         own = record["choices"].index(own)
     known = values[0] if parameter.kind != "pair" else tuple(values)
@@ -99,9 +101,13 @@ def entry(function: Function) -> str:
     ]
     presets = [[name, "string" if isinstance(value, str) else kind, value] for name, kind, value in presets]
     result = {
-        "op": record["name"], "inputs": inputs, "options": options, "order": [i["name"] for i in record["inputs"]],
-        "presets": presets, "outputs": row.outputs or len(record["outputs"]),
-    }  # fmt: skip
+        "op": record["name"],
+        "inputs": inputs,
+        "options": options,
+        "order": [i["name"] for i in record["inputs"]],
+        "presets": presets,
+        "outputs": row.outputs or len(record["outputs"]),
+    }
     return f"  {camel(function.name)}: {literal(result)},"
 
 

@@ -95,7 +95,7 @@ class FusedNode : public OrtNodeComputeInfo {
     ReleaseState = [](OrtNodeComputeInfo*, void*) noexcept {};
   }
 
-  // The runtime's node has the inputs and outputs in an order of its own.
+  // The runtime's node has the inputs and outputs in another order.
   Status Map(const Fusion& fusion, const OrtNode* fused) {
     std::vector<const OrtValueInfo*> inputs, outputs;
     POLYOP_RETURN_IF_ERROR(InputsOf(fused, &inputs));

@@ -124,7 +124,7 @@ std::string TextOf(const AttrValue& value) {
   return text;
 }
 
-// The nodes as a model of their own.
+// The nodes as a separate model.
 class Part {
  public:
   Status Create(const OrtGraph* graph, const PatternMatch& match, const Cone& cone) {

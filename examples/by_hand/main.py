@@ -70,9 +70,7 @@ def session(library: Path, domain: str, scaled: bool) -> ort.InferenceSession:
         helper.make_tensor_value_info("scale", TensorProto.FLOAT, ["K"]),
     ][: 3 if scaled else 2]
     node = helper.make_node("ScaledGather", [i.name for i in inputs], ["y"], domain=domain)
-    graph = helper.make_graph(
-        [node], "g", inputs, [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["K", "C"])]
-    )  # fmt: skip
+    graph = helper.make_graph([node], "g", inputs, [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["K", "C"])])
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid(domain, 1)]
     options = ort.SessionOptions()
     options.log_severity_level = 4

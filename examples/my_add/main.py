@@ -30,8 +30,9 @@ def build_extension(folder: Path) -> None:
     """Builds the extension by setuptools and loads it: torch.ops.my_extension.my_add."""
     subprocess.run(
         [sys.executable, "setup.py", "-q", "build_ext", "--build-lib", folder, "--build-temp", folder / "objects"],
-        cwd=HERE, check=True,
-    )  # fmt: skip
+        cwd=HERE,
+        check=True,
+    )
     (library,) = folder.glob("my_extension*.so")
     torch.ops.load_library(library)
 

@@ -55,8 +55,12 @@ class Detector(nn.Module):
 
 def deformable_detr(layers: int, queries: int = 300) -> Detector:
     backbone = ResNetConfig(
-        depths=DEPTHS, hidden_sizes=WIDTHS, layer_type="basic", embedding_size=64, out_features=["stage2", "stage3", "stage4"]
-    )  # fmt: skip
+        depths=DEPTHS,
+        hidden_sizes=WIDTHS,
+        layer_type="basic",
+        embedding_size=64,
+        out_features=["stage2", "stage3", "stage4"],
+    )
     config = DeformableDetrConfig(
         backbone_config=backbone, use_timm_backbone=False, use_pretrained_backbone=False, backbone=None,
         num_queries=queries, encoder_layers=layers, decoder_layers=layers, num_feature_levels=4,
@@ -66,12 +70,20 @@ def deformable_detr(layers: int, queries: int = 300) -> Detector:
 
 def rt_detr(layers: int, queries: int = 100) -> Detector:
     backbone = RTDetrResNetConfig(
-        depths=DEPTHS, hidden_sizes=WIDTHS, layer_type="basic", embedding_size=64, out_features=["stage2", "stage3", "stage4"]
-    )  # fmt: skip
+        depths=DEPTHS,
+        hidden_sizes=WIDTHS,
+        layer_type="basic",
+        embedding_size=64,
+        out_features=["stage2", "stage3", "stage4"],
+    )
     config = RTDetrConfig(
-        backbone_config=backbone, encoder_in_channels=WIDTHS[1:], num_queries=queries, decoder_layers=layers,
-        use_pretrained_backbone=False, backbone=None,
-    )  # fmt: skip
+        backbone_config=backbone,
+        encoder_in_channels=WIDTHS[1:],
+        num_queries=queries,
+        decoder_layers=layers,
+        use_pretrained_backbone=False,
+        backbone=None,
+    )
     return Detector(RTDetrForObjectDetection(config).eval())
 
 

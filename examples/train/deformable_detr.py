@@ -60,10 +60,14 @@ class Layer(nn.Module):
         reference = torch.cat(centre_and_size(boxes), -1)[:, :, None].expand(-1, -1, len(STRIDES), -1) / SIZE
         queries = self.norms[0](
             self.sample(
-                queries, value=memory, query_pos=position, reference_points=reference, spatial_shapes=self.extents,
+                queries,
+                value=memory,
+                query_pos=position,
+                reference_points=reference,
+                spatial_shapes=self.extents,
                 level_start_index=self.starts,
             )
-        )  # fmt: skip
+        )
         return self.norms[1](queries + self.feed(queries))
 
 

@@ -80,8 +80,9 @@ def export(detector: nn.Module, scenes: Scenes, folder: Path, report: Callable[[
     report(f"{optimized.name}: polyop optimize replaced {', '.join(f'{n} {name}' for name, n in replaced.items())}")
     subprocess.run(
         [sys.executable, "-m", "polyop", "convert", file, "-o", half, "--to", "openvino", "--fp16"],
-        check=True, stdout=subprocess.DEVNULL,
-    )  # fmt: skip
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
 
     def in_pytorch(feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
         with torch.no_grad():

@@ -39,9 +39,12 @@ class TwoStageDetector(nn.Module):
     def select(self, logits: Tensor, boxes: Tensor) -> Tensor:
         """Suppresses boxes and returns the best ones with their scores, [B, PROPOSALS, 5]. Unused rows are 0."""
         rows, _, _ = torch.ops.polyop.batched_nms(
-            boxes.detach()[:, :, None], logits.detach().sigmoid(), keep_topk=self.PROPOSALS, iou_threshold=0.7,
+            boxes.detach()[:, :, None],
+            logits.detach().sigmoid(),
+            keep_topk=self.PROPOSALS,
+            iou_threshold=0.7,
             clip_boxes=0,
-        )  # fmt: skip
+        )
         return rows
 
     def classify(self, fine: Tensor, regions: Tensor) -> tuple[Tensor, Tensor]:
@@ -62,9 +65,13 @@ class TwoStageDetector(nn.Module):
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
         boxes, scores = self.candidates(images)
         detections, labels, _ = torch.ops.polyop.batched_nms(
-            boxes[:, :, None], scores, keep_topk=self.DETECTIONS, score_threshold=MIN_SCORE, iou_threshold=0.5,
+            boxes[:, :, None],
+            scores,
+            keep_topk=self.DETECTIONS,
+            score_threshold=MIN_SCORE,
+            iou_threshold=0.5,
             clip_boxes=0,
-        )  # fmt: skip
+        )
         return detections, labels
 
     def loss(self, images: Tensor, targets: Targets) -> Tensor:

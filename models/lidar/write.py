@@ -67,13 +67,21 @@ def write_pointpillars(folder: Path, config: pointpillars.Config) -> tuple[Path,
     network, plugins = make_pointpillars(config)
     points = example(config)
     polyop.export(
-        network, (points,), first, input_names=["points"], output_names=OUTPUTS,
+        network,
+        (points,),
+        first,
+        input_names=["points"],
+        output_names=OUTPUTS,
         dynamic={"points": {0: "n"}},
-    )  # fmt: skip
+    )
     polyop.export(
-        plugins, (points[None], torch.tensor([len(points)], dtype=torch.int32)),
-        second_form, input_names=["points", "num_points"], output_names=OUTPUTS, dynamic={"points": {1: "n"}},
-    )  # fmt: skip
+        plugins,
+        (points[None], torch.tensor([len(points)], dtype=torch.int32)),
+        second_form,
+        input_names=["points", "num_points"],
+        output_names=OUTPUTS,
+        dynamic={"points": {1: "n"}},
+    )
     name_plugins(second_form)
     return first, second_form
 
@@ -81,9 +89,13 @@ def write_pointpillars(folder: Path, config: pointpillars.Config) -> tuple[Path,
 def write_second(folder: Path, config: second.Config) -> Path:
     path = folder / "second.onnx"
     polyop.export(
-        make_second(config), (example(config),), path, input_names=["points"], output_names=OUTPUTS,
+        make_second(config),
+        (example(config),),
+        path,
+        input_names=["points"],
+        output_names=OUTPUTS,
         dynamic={"points": {0: "n"}},
-    )  # fmt: skip
+    )
     return path
 
 

@@ -23,9 +23,12 @@ def deform_conv(threads: int, modulated: bool) -> Contest:
     else:
         ours = session("mmcv::MMCVDeformConv2d", {"x": x, "o": offset, "w": weight}, threads, attributes=attributes)
     built_in = session(
-        "DeformConv", {"x": x, "w": weight, "o": offset, "b": None, "m": mask if modulated else None}, threads, opset=19,
+        "DeformConv",
+        {"x": x, "w": weight, "o": offset, "b": None, "m": mask if modulated else None},
+        threads,
+        opset=19,
         attributes={"kernel_shape": [3, 3], "pads": [1, 1, 1, 1], "offset_group": 1},
-    )  # fmt: skip
+    )
     convolution = session("Conv", {"x": x, "w": weight}, threads, attributes={"pads": [1, 1, 1, 1]})
     openvino = in_openvino(
         "DeformableConvolution", 8, [x, offset, weight, mask], threads, strides=[1, 1], pads_begin=[1, 1],
@@ -70,8 +73,9 @@ def dcn(threads: int, version: int) -> Contest:
         weighted = sampled * tm[0].permute(2, 0, 1, 3).reshape(groups, 1, size * size, 9)
         return weighted.sum(-1).view(groups * depth, size, size).permute(1, 2, 0)[None].contiguous()
 
-    return Contest(ours, {"torch formulation": with_torch(formulation)}, 2 * bytes_of(x) + bytes_of(offset, mask),
-                   tolerance=1e-3)  # fmt: skip
+    return Contest(
+        ours, {"torch formulation": with_torch(formulation)}, 2 * bytes_of(x) + bytes_of(offset, mask), tolerance=1e-3
+    )
 
 
 def attend_by_grids(value: Tensor, sizes: Sequence[tuple[int, int]], locations: Tensor, weights: Tensor) -> Tensor:

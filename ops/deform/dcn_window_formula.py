@@ -43,7 +43,8 @@ def out_size(attributes: dict[str, int], height: int, width: int) -> tuple[int, 
     """Return the output's height and width for an image of `height` x `width`."""
     size = [
         (extent + 2 * attributes[f"pad_{a}"] - attributes[f"dilation_{a}"] * (attributes[f"kernel_{a}"] - 1) - 1)
-        // attributes[f"stride_{a}"] + 1
+        // attributes[f"stride_{a}"]
+        + 1
         for a, extent in (("h", height), ("w", width))
-    ]  # fmt: skip
+    ]
     return size[0], size[1]

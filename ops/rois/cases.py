@@ -13,12 +13,18 @@ BINS: dict[str, Any] = {"output_height": 7, "output_width": 7}
 POOLED: dict[str, Any] = {"pooled_height": 7, "pooled_width": 7}
 PYRAMID: dict[str, Any] = {**BINS, "sampling_ratio": 2, "featmap_strides": [4.0, 8.0, 16.0, 32.0], "finest_scale": 56}
 PYRAMID_OF_ROIS: dict[str, Any] = {
-    **BINS, "sampling_ratio": 2, "featmap_strides": [1.0, 2.0, 4.0, 8.0], "finest_scale": 14
-}  # fmt: skip
+    **BINS,
+    "sampling_ratio": 2,
+    "featmap_strides": [1.0, 2.0, 4.0, 8.0],
+    "finest_scale": 14,
+}
 SMALL_BINS: dict[str, Any] = {"output_height": 2, "output_width": 3, "spatial_scale": 0.7}
 SMALL_PYRAMID: dict[str, Any] = {
-    "output_height": 2, "output_width": 3, "featmap_strides": [2.0, 4.0], "finest_scale": 4
-}  # fmt: skip
+    "output_height": 2,
+    "output_width": 3,
+    "featmap_strides": [2.0, 4.0],
+    "finest_scale": 4,
+}
 # Of images: channels, height and width.
 LARGE, MEDIUM = (256, 200, 304), (256, 100, 152)
 

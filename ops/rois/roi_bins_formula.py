@@ -134,9 +134,13 @@ def pool_free_bins(input: Tensor, image: Tensor, centre: Tensor, size: Tensor, s
 
 
 def pool_from_levels(
-    boxes: Tensor, size: Tensor, feats: Sequence[Tensor], strides: Sequence[float], finest_scale: int,
+    boxes: Tensor,
+    size: Tensor,
+    feats: Sequence[Tensor],
+    strides: Sequence[float],
+    finest_scale: int,
     pool: Callable[[Tensor, Tensor, float], Tensor],
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Pool each box from the level that fits its `size` [R, 2]; `pool(feature map, boxes, scale)` pools from one level.
 
     Every level pools all boxes, those of other levels as empty boxes, because the number of boxes per level is not

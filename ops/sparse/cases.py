@@ -129,9 +129,12 @@ def sparse(operator: str, channels: int, dtype: torch.dtype) -> Call:
     function = getattr(torch.ops.polyop, operator)
     rest = [] if operator == "indice_conv" else [None]
     return Call(
-        lambda t, w: function(t, w, *table, *rest, is_subm=1), [features, filters], {"torch": gathered},
-        also_reads=[t for t in table if t.dim()], flops=2.0 * sum(len(s) for s, _ in rows) * channels * channels,
-    )  # fmt: skip
+        lambda t, w: function(t, w, *table, *rest, is_subm=1),
+        [features, filters],
+        {"torch": gathered},
+        also_reads=[t for t in table if t.dim()],
+        flops=2.0 * sum(len(s) for s, _ in rows) * channels * channels,
+    )
 
 
 def tables(operator: str) -> Contest:

@@ -341,9 +341,13 @@ def _differentiable(record: dict[str, Any], arrays: Arrays, attributes: dict[str
 
 
 def _gradients(
-    record: dict[str, Any], arrays: Arrays, outputs: Arrays, grads: Arrays, requested: Sequence[int],
+    record: dict[str, Any],
+    arrays: Arrays,
+    outputs: Arrays,
+    grads: Arrays,
+    requested: Sequence[int],
     attributes: dict[str, Any],
-) -> dict[int, jax.Array]:  # fmt: skip
+) -> dict[int, jax.Array]:
     """Returns the gradients of the requested inputs, by their indices."""
     zero = jax.custom_derivatives.SymbolicZero
     if all(isinstance(grad, zero) for grad in grads):

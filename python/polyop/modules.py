@@ -108,9 +108,12 @@ class CARAFEPack(nn.Module):
         self.channels, self.scale_factor, self.up_kernel, self.up_group = channels, scale_factor, up_kernel, up_group
         self.channel_compressor = nn.Conv2d(channels, compressed_channels, 1)
         self.content_encoder = nn.Conv2d(
-            compressed_channels, up_kernel * up_kernel * up_group * scale_factor * scale_factor, encoder_kernel,
-            padding=(encoder_kernel - 1) * encoder_dilation // 2, dilation=encoder_dilation,
-        )  # fmt: skip
+            compressed_channels,
+            up_kernel * up_kernel * up_group * scale_factor * scale_factor,
+            encoder_kernel,
+            padding=(encoder_kernel - 1) * encoder_dilation // 2,
+            dilation=encoder_dilation,
+        )
         self.init_weights()
 
     def init_weights(self) -> None:
@@ -191,8 +194,11 @@ class _DeformConv(nn.Module):
             if channels % groups:
                 raise ValueError(f"{name}: expected a multiple of groups ({groups}), got {channels}")
         self.in_channels, self.out_channels, self.groups, self.deform_groups = (
-            in_channels, out_channels, groups, deform_groups,
-        )  # fmt: skip
+            in_channels,
+            out_channels,
+            groups,
+            deform_groups,
+        )
         self.kernel_size, self.stride, self.padding, self.dilation = map(
             _pair, (kernel_size, stride, padding, dilation)
         )
@@ -339,8 +345,11 @@ class MultiScaleDeformableAttention(nn.Module):
         if embed_dims % num_heads:
             raise ValueError(f"embed_dims: expected a multiple of num_heads ({num_heads}), got {embed_dims}")
         self.embed_dims, self.num_heads, self.num_levels, self.num_points = (
-            embed_dims, num_heads, num_levels, num_points,
-        )  # fmt: skip
+            embed_dims,
+            num_heads,
+            num_levels,
+            num_points,
+        )
         self.batch_first = batch_first
         self.dropout = nn.Dropout(dropout)
         self.sampling_offsets = nn.Linear(embed_dims, num_heads * num_levels * num_points * 2)

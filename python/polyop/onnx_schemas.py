@@ -42,9 +42,12 @@ _TYPES = {
     name: "tensor(" + onnx.TensorProto.DataType.Name(element).lower() + ")" for name, element in _ELEMENTS.items()
 }
 _ATTRIBUTES = {
-    "int": OpSchema.AttrType.INT, "float": OpSchema.AttrType.FLOAT, "string": OpSchema.AttrType.STRING,
-    "ints": OpSchema.AttrType.INTS, "floats": OpSchema.AttrType.FLOATS,
-}  # fmt: skip
+    "int": OpSchema.AttrType.INT,
+    "float": OpSchema.AttrType.FLOAT,
+    "string": OpSchema.AttrType.STRING,
+    "ints": OpSchema.AttrType.INTS,
+    "floats": OpSchema.AttrType.FLOATS,
+}
 _Definition = tuple[dict[str, Any], dict[str, Any]]  # an operator and one of its node names
 
 

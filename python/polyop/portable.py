@@ -112,9 +112,10 @@ def _inline_references(model: onnx.ModelProto, selected: set[str] | None) -> Non
         nodes = [node for of_name in _groups(model, selected).values() for node in of_name]
         referring = [n.SerializeToString() for n in nodes if any(a.ref_attr_name for a in n.attribute)]
         names = [
-            (f.domain, f.name) for f in model.functions
+            (f.domain, f.name)
+            for f in model.functions
             if not is_node(f.domain, f.name) and any(n.SerializeToString() in referring for n in nodes_in(f.node))
-        ]  # fmt: skip
+        ]
         if not names:
             return
         model.CopyFrom(inline_selected_functions(model, names))

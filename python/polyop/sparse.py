@@ -177,9 +177,12 @@ class SparseConvTensor:
         if indices.dim() != 2 or indices.shape[1] != len(spatial_shape) + 1:
             raise ValueError(f"indices: expected shape [N, {len(spatial_shape) + 1}], got {tuple(indices.shape)}")
         values = {
-            "features": features, "indices": indices, "spatial_shape": [int(n) for n in spatial_shape],
-            "batch_size": int(batch_size), "indice_dict": {} if indice_dict is None else indice_dict,
-        }  # fmt: skip
+            "features": features,
+            "indices": indices,
+            "spatial_shape": [int(n) for n in spatial_shape],
+            "batch_size": int(batch_size),
+            "indice_dict": {} if indice_dict is None else indice_dict,
+        }
         for name, value in values.items():
             object.__setattr__(self, name, value)
 

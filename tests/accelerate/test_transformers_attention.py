@@ -62,9 +62,12 @@ def layer(model: str, name: str, config: str, method: str = "default") -> nn.Mod
         module_ = getattr(module, name)(32, 4, 3, 2)
     else:
         arguments = {
-            "d_model": 32, "decoder_attention_heads": 4, "decoder_n_points": 2, "num_feature_levels": 3,
+            "d_model": 32,
+            "decoder_attention_heads": 4,
+            "decoder_n_points": 2,
+            "num_feature_levels": 3,
             "decoder_method": method,
-        }  # fmt: skip
+        }
         if model != "rt_detr_v2":
             arguments |= {"hidden_dim": 32, "decoder_n_points": [2, 4, 2]}  # different on the levels
         module_ = getattr(module, name)(getattr(transformers, config)(**arguments))

@@ -64,14 +64,18 @@ def test_precision_is_that_of_coco(monkeypatch: pytest.MonkeyPatch) -> None:
     def entries(scenes: list[Any]) -> list[dict[str, Any]]:
         return [
             {
-                "image_id": i + 1, "category_id": int(label), "score": score, "iscrowd": int(crowd),
-                "bbox": [*box[:2], *(box[2:] - box[:2])], "area": float(np.prod(box[2:] - box[:2])),
+                "image_id": i + 1,
+                "category_id": int(label),
+                "score": score,
+                "iscrowd": int(crowd),
+                "bbox": [*box[:2], *(box[2:] - box[:2])],
+                "area": float(np.prod(box[2:] - box[:2])),
             }
             for i, scene in enumerate(scenes)
             for box, label, score, crowd in zip(
                 scene.boxes, scene.labels, scene.scores, precision.crowds(scene), strict=True
             )
-        ]  # fmt: skip
+        ]
 
     with redirect_stdout(StringIO()):
         annotations = COCO()

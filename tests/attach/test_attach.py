@@ -185,9 +185,11 @@ def test_efficientnms(rng: np.random.Generator, tmp_path: Path) -> None:
     boxes, scores = corners(random_boxes(rng, 10, SIZE)), np.sort(rng.random(10).astype(F32))[::-1]
     labels = rng.integers(0, CLASSES, 10).astype(np.int32)
     outputs = {
-        "num_detections": np.array([[7]], np.int32), "detection_boxes": boxes[None], "detection_scores": scores[None],
+        "num_detections": np.array([[7]], np.int32),
+        "detection_boxes": boxes[None],
+        "detection_scores": scores[None],
         "detection_classes": labels[None],
-    }  # fmt: skip
+    }
     report = attach(write(tmp_path / "m.onnx", SIZE, outputs), tmp_path / "app.onnx", score_threshold=0.01)
     assert (report.head, report.classes) == ("efficientnms", None)
     check(run(tmp_path / "app.onnx"), Found(boxes[:7], scores[:7], labels[:7], np.arange(7)))
@@ -594,7 +596,10 @@ def test_the_file_names_its_form(rng: np.random.Generator, tmp_path: Path) -> No
     report: Attached = polyop.attach(tmp_path / "m.onnx", tmp_path / "app.onnx")
     noted = {entry.key: entry.value for entry in onnx.load(tmp_path / "app.onnx").metadata_props}
     assert json.loads(noted["polyop.detections"]) == {
-        "head": "yolov8", "task": "detect", "form": "efficientnms", "names": ["cat", "dog", "bird"]
-    }  # fmt: skip
+        "head": "yolov8",
+        "task": "detect",
+        "form": "efficientnms",
+        "names": ["cat", "dog", "bird"],
+    }
     onnx.checker.check_model(str(tmp_path / "app.onnx"), full_check=True)
     assert report.outputs == ("num_detections", "detection_boxes", "detection_scores", "detection_classes")

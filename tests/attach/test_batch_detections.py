@@ -70,8 +70,11 @@ def test_folder(folder: Path) -> None:
         with (folder / "f.csv").open() as file:
             table = list(csv.DictReader(file))
         assert [(row["file"], row["name"]) for row in table] == [
-            ("photos/more/y.jpg", "dog"), ("photos/more/y.jpg", "cat"), ("photos/x.png", "dog"), ("photos/x.png", "cat"),
-        ]  # fmt: skip
+            ("photos/more/y.jpg", "dog"),
+            ("photos/more/y.jpg", "cat"),
+            ("photos/x.png", "dog"),
+            ("photos/x.png", "cat"),
+        ]
         assert [float(table[2][key]) for key in ("x1", "y1", "x2", "y2")] == [24, 40, 56, 56]
         drawn = np.asarray(Image.open(folder / "drawn" / "x.png"))
         assert drawn[56, 24:56].any(axis=1).all()  # the lower edge of the dog

@@ -89,9 +89,11 @@ def test_an_engine_keeps_the_names(program: str, app: Path, monkeypatch: pytest.
     model = onnx.load(app)
     types = {"photo": "u8", "num_detections": "i32", "detection_classes": "i32"}
     description = {
-        what: {v.name: {"type": types.get(v.name, "f32"), "shape": [-1] * len(v.type.tensor_type.shape.dim)} for v in given}
+        what: {
+            v.name: {"type": types.get(v.name, "f32"), "shape": [-1] * len(v.type.tensor_type.shape.dim)} for v in given
+        }
         for what, given in (("inputs", model.graph.input), ("outputs", model.graph.output))
-    }  # fmt: skip
+    }
     description |= {"runtime": "tensorrt", "metadata": {entry.key: entry.value for entry in model.metadata_props}}
     app.with_suffix(".engine").write_bytes(b"an engine")
     app.with_name("app.engine.json").write_text(json.dumps(description))

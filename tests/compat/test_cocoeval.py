@@ -49,9 +49,13 @@ def data_set(seed: int, images: int = 12, categories: int = 3) -> tuple[dict[str
             moved = np.concatenate([found + rng.integers(-4, 5, found.shape), found, boxes(rng, 6)])
             for box in moved[rng.uniform(size=len(moved)) < 0.8]:
                 detections.append(
-                    {"image_id": image, "category_id": category, "bbox": np.maximum(box, 1).tolist(),
-                     "score": float(rng.integers(1, 20)) / 20}
-                )  # fmt: skip
+                    {
+                        "image_id": image,
+                        "category_id": category,
+                        "bbox": np.maximum(box, 1).tolist(),
+                        "score": float(rng.integers(1, 20)) / 20,
+                    }
+                )
     whole = {
         "images": [{"id": i, "width": 500, "height": 500} for i in range(1, images + 1)],
         "categories": [{"id": c, "name": str(c)} for c in range(1, categories + 1)],

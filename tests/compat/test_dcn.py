@@ -54,9 +54,10 @@ def inputs(remove_center: bool, kind: torch.dtype = torch.float32) -> tuple[Tens
     torch.manual_seed(0)
     points = 9 - remove_center
     return (
-        torch.randn(2, 5, 4, 8, dtype=kind), torch.randn(2, 3, 4, 2 * points * 2, dtype=kind),
+        torch.randn(2, 5, 4, 8, dtype=kind),
+        torch.randn(2, 3, 4, 2 * points * 2, dtype=kind),
         torch.rand(2, 3, 4, 2 * points, dtype=kind),
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("kind", [torch.float32, torch.float64])

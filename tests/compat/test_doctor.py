@@ -22,8 +22,11 @@ from tests.support.processes import environment
 def doctor(folder: Path, *words: str, code: int = 0) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "polyop", "doctor", *words],
-        env=environment(folder), capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        env=environment(folder),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == code, done.stderr + done.stdout
     return done.stdout
 
@@ -72,10 +75,12 @@ def test_reasons_of_real_extensions(tmp_path: Path) -> None:
     assert list(found) == [name for name in REPLACEMENTS if name in names]
     here = f"this is {torch.__version__}"
     assert found[names[0]] == {
-        "state": "fails", "version": "3.0.0+pt21cu118", "cause": f"was built for PyTorch 2.1, and {here}",
+        "state": "fails",
+        "version": "3.0.0+pt21cu118",
+        "cause": f"was built for PyTorch 2.1, and {here}",
         "error": f"{tmp_path}/pointnet2_ops/_ext.so: undefined symbol: {symbol}",
         "fix": "import polyop.compat; polyop.compat.install('pointnet2_ops._ext')",
-    }  # fmt: skip
+    }
     assert found[names[1]]["cause"] == f"was built for Python 3.8, and this is {platform.python_version()}"
     assert found[names[2]]["cause"].startswith(f"was built for CUDA 12, and PyTorch {torch.__version__} here has ")
     assert found[names[3]]["cause"] == f"was built for another processor than {platform.machine()}"
@@ -132,9 +137,12 @@ def test_runtimes(tmp_path: Path) -> None:
     package(tmp_path, "onnxruntime", "", "1.16.3")
     report = json.loads(doctor(tmp_path, "onnxruntime", "--json", code=5))
     assert report["runtimes"]["onnxruntime"] == {
-        "state": "old", "version": "1.16.3", "error": "expected 1.17 or newer, got 1.16.3", "cause": None,
+        "state": "old",
+        "version": "1.16.3",
+        "error": "expected 1.17 or newer, got 1.16.3",
+        "cause": None,
         "fix": "pip install --upgrade 'onnxruntime>=1.17'",
-    }  # fmt: skip
+    }
     said = doctor(tmp_path, "onnxruntime", code=5)
     assert "    to fix it: pip install --upgrade 'onnxruntime>=1.17'" in said
 
@@ -150,8 +158,11 @@ def test_names(tmp_path: Path) -> None:
     def error(name: str) -> str:
         done = subprocess.run(
             [sys.executable, "-m", "polyop", "doctor", name],
-            env=environment(tmp_path), capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            env=environment(tmp_path),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert done.returncode == 2
         return done.stderr
 

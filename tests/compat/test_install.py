@@ -28,8 +28,10 @@ def test_a_script_finds_missing_packages(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)
     done = subprocess.run(
         [sys.executable, "-m", "polyop.compat", tmp_path / "script.py", "--option", "1"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.stdout.strip() == "['--option', '1'] [1] polyop.compat.ms_deform_attn", done.stderr
     assert (
         "polyop replaces: torch_scatter, torch_cluster, pyg_lib, torch_sparse, MultiScaleDeformableAttention"

@@ -140,10 +140,14 @@ def installed(folder: Path, head: str = "") -> Path:
             "from mamba_ssm.ops.selective_scan_interface import selective_scan_fn\n"
             "import selective_scan_cuda\nclass Mamba2: pass"
         ),
-        "ops/__init__": "", "ops/selective_scan_interface": "import triton", "ops/triton/__init__": "",
-        "ops/triton/ssd_combined": "import triton", "ops/triton/layernorm_gated": "import triton",
-        "ops/triton/mamba3/__init__": "", "ops/triton/mamba3/mamba3_siso_combined": "import triton",
-    }.items():  # fmt: skip
+        "ops/__init__": "",
+        "ops/selective_scan_interface": "import triton",
+        "ops/triton/__init__": "",
+        "ops/triton/ssd_combined": "import triton",
+        "ops/triton/layernorm_gated": "import triton",
+        "ops/triton/mamba3/__init__": "",
+        "ops/triton/mamba3/mamba3_siso_combined": "import triton",
+    }.items():
         file = folder / "mamba_ssm" / f"{name}.py"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
@@ -161,9 +165,10 @@ def test_an_installed_package_keeps_its_layers(tmp_path: Path) -> None:
     said = run(sys.executable, "-c", code, env=environment(installed(tmp_path))).splitlines()
     ours = "polyop.compat.mamba_ssm.ops.triton"
     assert said == [
-        "True []", f"2.3.1 mamba_ssm.modules.layer {ours}.layernorm_gated {ours}.ssd_combined",
+        "True []",
+        f"2.3.1 mamba_ssm.modules.layer {ours}.layernorm_gated {ours}.ssd_combined",
         "mamba3_siso_combined: expected Triton and a GPU: polyop has no operators of Mamba 3",
-    ]  # fmt: skip
+    ]
 
 
 def test_a_package_whose_python_code_does_not_load(tmp_path: Path) -> None:

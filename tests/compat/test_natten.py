@@ -154,9 +154,12 @@ def test_additional_keys(
     ],
 )
 def test_strides(
-    extents: tuple[int, ...], kernel: tuple[int, ...], dilation: tuple[int, ...], causal: tuple[bool, ...],
+    extents: tuple[int, ...],
+    kernel: tuple[int, ...],
+    dilation: tuple[int, ...],
+    causal: tuple[bool, ...],
     stride: tuple[int, ...],
-) -> None:  # fmt: skip
+) -> None:
     torch.manual_seed(0)
     tensors = [torch.randn(2, *extents, 3, 4) for _ in range(3)]
     attend = getattr(natten, f"na{len(extents)}d")

@@ -549,9 +549,12 @@ def test_openpcdets_own_modules(not_run: Callable[[str], None]) -> None:
         return not_run("POLYOP_OPENPCDET names no checkout of OpenPCDet")
     said = run("python", "-c", OPENPCDET, root, env=environment()).splitlines()
     assert said == [
-        "PointNet++ (2, 50, 3) (2, 16, 50)", "local_interpolation (30, 8)", "voxel_avg_pool (30, 8)",
-        "voxel_random_choice (30, 8)", "bev (2, 4, 1, 6, 5)",
-    ]  # fmt: skip
+        "PointNet++ (2, 50, 3) (2, 16, 50)",
+        "local_interpolation (30, 8)",
+        "voxel_avg_pool (30, 8)",
+        "voxel_random_choice (30, 8)",
+        "bev (2, 4, 1, 6, 5)",
+    ]
 
 
 PV_RCNN = """

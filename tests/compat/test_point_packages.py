@@ -51,9 +51,10 @@ def test_chamferdist() -> None:
     squares = (a[:, :, None] - b[:, None]).square().sum(3)
     layer = chamferdist.ChamferDistance()
     for options, expected in (
-        ({}, squares.min(2)[0].sum(1).mean()), ({"reverse": True}, squares.min(1)[0].sum(1).mean()),
+        ({}, squares.min(2)[0].sum(1).mean()),
+        ({"reverse": True}, squares.min(1)[0].sum(1).mean()),
         ({"bidirectional": True, "point_reduction": "mean"}, squares.min(2)[0].mean() + squares.min(1)[0].mean()),
-    ):  # fmt: skip
+    ):
         found = layer(a, b, **options)
         torch.testing.assert_close(found, expected)
         for got, want in zip(

@@ -62,9 +62,13 @@ def test_samples_and_clusters() -> None:
     assert (chosen < 20).sum() == 5
     assert len(chosen) == 15
     pos = torch.tensor([[0.1, 0.2], [1.2, 0.1], [0.9, 2.4]])
-    assert torch.ops.pyg.grid_cluster(pos, torch.tensor([1.0, 1.0]), torch.zeros(2), torch.tensor([2.0, 3.0])).tolist() == [
-        0, 1, 6,
-    ]  # fmt: skip
+    assert torch.ops.pyg.grid_cluster(
+        pos, torch.tensor([1.0, 1.0]), torch.zeros(2), torch.tensor([2.0, 3.0])
+    ).tolist() == [
+        0,
+        1,
+        6,
+    ]
     rowptr, col = torch.tensor([0, 1, 3, 4, 4]), torch.tensor([1, 0, 2, 1])
     cluster = torch.ops.pyg.graclus_cluster(rowptr, col, torch.tensor([1.0, 1.0, 5.0, 5.0])).tolist()
     assert cluster[3] == 3
@@ -82,14 +86,16 @@ def test_products() -> None:
     found = ops.segment_matmul(inputs, ptr, matrices, bias)
     torch.testing.assert_close(found, expected)
     for got, want in zip(
-        torch.autograd.grad(found.sum(), (inputs, matrices)), torch.autograd.grad(expected.sum(), (inputs, matrices)),
+        torch.autograd.grad(found.sum(), (inputs, matrices)),
+        torch.autograd.grad(expected.sum(), (inputs, matrices)),
         strict=True,
-    ):  # fmt: skip
+    ):
         torch.testing.assert_close(got, want)
     for got, (a, b) in zip(
         torch.ops.pyg.grouped_matmul([inputs[:2], inputs[2:]], [matrices[0], matrices[1]]),
-        ((inputs[:2], matrices[0]), (inputs[2:], matrices[1])), strict=True,
-    ):  # fmt: skip
+        ((inputs[:2], matrices[0]), (inputs[2:], matrices[1])),
+        strict=True,
+    ):
         torch.testing.assert_close(got, a @ b)
     index = torch.tensor([3, 3, 0])
     assert torch.equal(torch.ops.pyg.sampled_op(inputs, inputs[:3], index, None, "sub"), inputs[index] - inputs[:3])
@@ -210,9 +216,11 @@ def test_neighbours_of_types() -> None:
         kinds[1]: (torch.arange(4), torch.tensor([1, 1, 0])),
     }
     rows, columns, nodes, edges, per_hop, _ = sampler.hetero_neighbor_sample(
-        {k: v[0] for k, v in graphs.items()}, {k: v[1] for k, v in graphs.items()}, {"user": torch.tensor([0])},
+        {k: v[0] for k, v in graphs.items()},
+        {k: v[1] for k, v in graphs.items()},
+        {"user": torch.tensor([0])},
         {kind: [-1, -1] for kind in kinds},
-    )  # fmt: skip
+    )
     assert {k: v.tolist() for k, v in nodes.items()} == {"user": [0, 1], "film": [1, 0]}
     assert rows[kinds[0]].tolist() == [0, 0]
     assert columns[kinds[1]].tolist() == [1, 1]

@@ -34,8 +34,9 @@ def test_products_and_sums() -> None:
     torch.testing.assert_close(dense(index, value, 6, 5), expected)
     for got, want in zip(
         torch.autograd.grad(dense(index, value, 6, 5).square().sum(), (of_a, of_b), retain_graph=True),
-        torch.autograd.grad(expected.square().sum(), (of_a, of_b), retain_graph=True), strict=True,
-    ):  # fmt: skip
+        torch.autograd.grad(expected.square().sum(), (of_a, of_b), retain_graph=True),
+        strict=True,
+    ):
         torch.testing.assert_close(got, want)
     for right in (torch.rand(8, 3, dtype=torch.double), torch.rand(2, 8, 3, dtype=torch.double)):
         torch.testing.assert_close(torch_sparse.spmm(a, of_a, 6, 8, right), wide @ right)

@@ -50,9 +50,13 @@ def anchors(page: Path) -> set[str]:
 
 def test_links_work() -> None:
     folders = [
-        ROOT, ROOT / "docs", ROOT / "docs" / "operators", ROOT / "docs" / "tutorials", ROOT / "examples",
+        ROOT,
+        ROOT / "docs",
+        ROOT / "docs" / "operators",
+        ROOT / "docs" / "tutorials",
+        ROOT / "examples",
         ROOT / "examples" / "train",
-    ]  # fmt: skip
+    ]
     for page in (path for folder in folders for path in folder.glob("*.md")):
         for target, anchor in re.findall(r"\]\(([^)#:\s]*)(?:#([^)\s]+))?\)", prose(page)):
             there = page.parent / target if target else page

@@ -50,8 +50,10 @@ def test_faq_quotes_the_actual_errors(tmp_path: Path, not_run: Callable[[str], N
     (tmp_path / "my_ops_lib").mkdir()
     subprocess.run(
         ["gcc", "-shared", "-x", "c", "-", "-o", tmp_path / "my_ops_lib" / "libmy_ops_onnxruntime.so"],
-        input="int polyop_sdk_version(void) { return 99; }", text=True, check=True,
-    )  # fmt: skip
+        input="int polyop_sdk_version(void) { return 99; }",
+        text=True,
+        check=True,
+    )
     found = environment(PYTHON, tmp_path, TENSORRT, LD_LIBRARY_PATH=str(TENSORRT / "tensorrt_rtx_libs"))
     assert run_blocks(page, tmp_path, found, fails=True) == {"sh", "python", "text"}
 
@@ -146,6 +148,8 @@ def test_program_of_other_languages_in_cpp(tmp_path: Path) -> None:
     subprocess.run(command, check=True)
     done = subprocess.run(
         [tmp_path / "program", polyop.get_onnxruntime_op_path(), tmp_path / "head.onnx"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.returncode, done.stdout) == (0, "2 input(s)\n"), done.stderr

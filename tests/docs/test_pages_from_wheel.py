@@ -195,9 +195,12 @@ WITH_PYTORCH = list(filter(None, os.environ.get("POLYOP_PYTHONS_WITH_TORCH", "")
 
 @pytest.mark.parametrize("of_environment", [sys.executable, *WITH_PYTORCH])
 def test_with_pytorch(
-    of_environment: str, wheel: Path, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path,
+    of_environment: str,
+    wheel: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    tmp_path: Path,
     not_run: Callable[[str], None],
-) -> None:  # fmt: skip
+) -> None:
     """The README's example, then the pages that need PyTorch."""
     if not WITH_PYTORCH:
         not_run("the pages were followed with PyTorch on this Python only: POLYOP_PYTHONS_WITH_TORCH names others")

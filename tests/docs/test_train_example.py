@@ -28,8 +28,11 @@ HALF = "OpenVINO, polyop convert --fp16"
 def run(folder: Path, *arguments: object) -> tuple[str, dict[str, Any]]:
     done = subprocess.run(
         [sys.executable, EXAMPLE / "main.py", folder, *map(str, arguments)],
-        capture_output=True, text=True, check=False, env=environment(),
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment(),
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout, json.loads((folder / "results.json").read_text())
 

@@ -186,11 +186,13 @@ def between_standard_nodes() -> tuple[onnx.ModelProto, Mapping[str, np.ndarray]]
     assert rois is not None
     nodes = [
         helper.make_node("Tanh", ["x"], ["a"]),
-        helper.make_node("grid_sampler", ["a", "grid"], ["b"], domain="mmcv", interpolation_mode=0, padding_mode=0, align_corners=0),
+        helper.make_node(
+            "grid_sampler", ["a", "grid"], ["b"], domain="mmcv", interpolation_mode=0, padding_mode=0, align_corners=0
+        ),
         helper.make_node("Sigmoid", ["b"], ["c"]),
         helper.make_node("MMCVRoiAlign", ["c", "rois"], ["d"], domain="mmcv", **align.attributes),
         helper.make_node("Exp", ["d"], ["y"]),
-    ]  # fmt: skip
+    ]
     grid = np.random.default_rng(0).random((2, 11, 9, 2), np.float32) * 2 - 1
     feeds = {"x": x, "grid": grid, "rois": rois}
     infos = [helper.make_tensor_value_info(key, TensorProto.FLOAT, array.shape) for key, array in feeds.items()]

@@ -73,9 +73,13 @@ OF_MMYOLO = {
     "yolov8/yolov8_n_syncbn_fast_8xb16-500e_coco.py": Case({"nms"}),
 }
 KNOWN = {
-    "img_shape": SIZE, "ori_shape": SIZE, "pad_shape": SIZE, "batch_input_shape": SIZE, "scale_factor": (1.0, 1.0),
+    "img_shape": SIZE,
+    "ori_shape": SIZE,
+    "pad_shape": SIZE,
+    "batch_input_shape": SIZE,
+    "scale_factor": (1.0, 1.0),
     "img_id": 0,
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module", autouse=True)

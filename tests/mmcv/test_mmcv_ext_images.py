@@ -129,8 +129,10 @@ def test_rotated_boxes(ops: ModuleType) -> None:
     on_side = torch.stack([*columns[:3], columns[4], columns[3], torch.full((4,), math.pi / 2)], 1)
     agree(
         lambda input: ops.roi_align_rotated(input, on_side, (3, 3), 0.5, 2, True, True),
-        lambda input: upright(input).rot90(1, (2, 3)), [features], 1e-3,
-    )  # fmt: skip
+        lambda input: upright(input).rot90(1, (2, 3)),
+        [features],
+        1e-3,
+    )
 
 
 @pytest.mark.parametrize("points", [1, 5])
@@ -226,13 +228,16 @@ def test_deformable_convolutions(ops: ModuleType) -> None:
 
     agree(
         lambda i, o, w: ops.deform_conv2d(i, o, w, 1, 1, 1, 2, 2),
-        lambda i, o, w: product(columns(i, o, torch.ones(2, 18, 5, 6).double(), 2), w), [input, offset, weight], 1e-3,
-    )  # fmt: skip
+        lambda i, o, w: product(columns(i, o, torch.ones(2, 18, 5, 6).double(), 2), w),
+        [input, offset, weight],
+        1e-3,
+    )
     agree(
         lambda i, o, m, w, b: ops.modulated_deform_conv2d(i, o, m, w, b, 1, 1, 1, 2, 2),
         lambda i, o, m, w, b: product(columns(i, o, m, 2), w) + b.view(1, -1, 1, 1),
-        [input, offset, mask, weight, bias], 1e-3,
-    )  # fmt: skip
+        [input, offset, mask, weight, bias],
+        1e-3,
+    )
 
 
 def test_offsets_with_more_pixels_than_the_output(ops: ModuleType) -> None:
@@ -367,8 +372,9 @@ def test_synchronized_batch_norm_of_one_process(ops: ModuleType) -> None:
     expected = torch.zeros(4).double(), torch.ones(4).double()
     agree(
         lambda i, w, b: SyncBatchNormFunction.apply(i, *running, w, b, 0.1, 1e-5, None, 1, "default"),
-        lambda i, w, b: F.batch_norm(i, *expected, w, b, True, 0.1, 1e-5), [input, weight, bias],
-    )  # fmt: skip
+        lambda i, w, b: F.batch_norm(i, *expected, w, b, True, 0.1, 1e-5),
+        [input, weight, bias],
+    )
     for one, other in zip(running, expected, strict=True):
         torch.testing.assert_close(one.double(), other, rtol=1e-4, atol=1e-5)
 
@@ -489,9 +495,11 @@ def test_border_align(ops: ModuleType) -> None:
                 part = torch.linspace(0, 1, 5).double()
                 still = torch.zeros(5).double()
                 sides = (
-                    (y1 + still, x1 + part * (x2 - x1)), (y1 + part * (y2 - y1), x1 + still),
-                    (y2 + still, x2 - part * (x2 - x1)), (y2 - part * (y2 - y1), x2 + still),
-                )  # fmt: skip
+                    (y1 + still, x1 + part * (x2 - x1)),
+                    (y1 + part * (y2 - y1), x1 + still),
+                    (y2 + still, x2 - part * (x2 - x1)),
+                    (y2 - part * (y2 - y1), x2 + still),
+                )
                 out.append(
                     torch.stack([sampled(input[n, 2 * s : 2 * s + 2], *p).amax(1) for s, p in enumerate(sides)], 1)
                 )

@@ -52,10 +52,14 @@ def sample(size: tuple[int, int]) -> Any:
 
     return DetDataSample(
         metainfo={
-            "img_shape": size, "ori_shape": size, "pad_shape": size, "batch_input_shape": size,
-            "scale_factor": (1.0, 1.0), "img_id": 0,
+            "img_shape": size,
+            "ori_shape": size,
+            "pad_shape": size,
+            "batch_input_shape": size,
+            "scale_factor": (1.0, 1.0),
+            "img_id": 0,
         }
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(

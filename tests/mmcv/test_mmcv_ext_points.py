@@ -314,9 +314,12 @@ def test_submanifold_inverse_and_transposed_convolution(ops: ModuleType) -> None
     again = back(small)
     assert torch.equal(again.indices, indices)
     spread = F.conv_transpose3d(
-        dense(small.features, small.indices, tuple(small.spatial_shape)), back.weight.movedim((-2, -1), (0, 1)),
-        stride=2, padding=1, output_padding=(0, 1, 1),
-    )  # fmt: skip
+        dense(small.features, small.indices, tuple(small.spatial_shape)),
+        back.weight.movedim((-2, -1), (0, 1)),
+        stride=2,
+        padding=1,
+        output_padding=(0, 1, 1),
+    )
     torch.testing.assert_close(again.features, spread.movedim(1, -1)[tuple(indices.long().T)], rtol=1e-4, atol=1e-4)
 
     up = ops.SparseConvTranspose3d(3, 4, 3, 2, 1, bias=False)

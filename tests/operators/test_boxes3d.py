@@ -34,8 +34,12 @@ def sides(box: np.ndarray) -> np.ndarray:
 def shared_area(a: np.ndarray, b: np.ndarray) -> float:
     """Returns the area from the corners of the intersection of eight half planes, around a point well inside."""
     planes = np.concatenate([sides(a), sides(b)])
-    deepest = linprog([0, 0, -1], A_ub=np.concatenate([planes[:, :2], np.ones((8, 1))], 1), b_ub=-planes[:, 2],
-                      bounds=[(None, None), (None, None), (0, None)])  # fmt: skip
+    deepest = linprog(
+        [0, 0, -1],
+        A_ub=np.concatenate([planes[:, :2], np.ones((8, 1))], 1),
+        b_ub=-planes[:, 2],
+        bounds=[(None, None), (None, None), (0, None)],
+    )
     if not deepest.success or deepest.x[2] < 1e-9:
         return 0.0
     return float(ConvexHull(HalfspaceIntersection(planes, deepest.x[:2]).intersections).volume)

@@ -119,8 +119,10 @@ def test_weights_start_as_in_mmcv() -> None:
 
 def test_packs_start_as_plain_convolutions_and_learn() -> None:
     x = torch.rand(1, 4, 7, 7)
-    for pack, scale in ((modules.DeformConv2dPack(4, 3, 3, padding=1), 1.0),
-                        (modules.ModulatedDeformConv2dPack(4, 3, 3, padding=1), 0.5)):  # sigmoid(0)  # fmt: skip
+    for pack, scale in (
+        (modules.DeformConv2dPack(4, 3, 3, padding=1), 1.0),
+        (modules.ModulatedDeformConv2dPack(4, 3, 3, padding=1), 0.5),
+    ):  # sigmoid(0)
         want = torch.nn.functional.conv2d(x, pack.weight * scale, pack.bias, padding=1)
         torch.testing.assert_close(pack(x), want, rtol=1e-4, atol=1e-5)
         pack(x).square().sum().backward()

@@ -104,9 +104,13 @@ def calls(draw: st.DrawFn) -> tuple[dict[str, np.ndarray | None], dict[str, obje
         "mask": rng.uniform(0, 1, (n, offset_group * taps, *out)) if draw(st.booleans()) else None,
     }
     attributes = {
-        "group": group, "offset_group": offset_group, "pads": pads, "dilations": dilations, "strides": strides,
+        "group": group,
+        "offset_group": offset_group,
+        "pads": pads,
+        "dilations": dilations,
+        "strides": strides,
         **({"kernel_shape": kernel} if draw(st.booleans()) else {}),
-    }  # fmt: skip
+    }
     return arrays, attributes
 
 

@@ -144,8 +144,10 @@ def test_max_pool_of_spconv_and_of_mmcv() -> None:
     x = sparse.SparseConvTensor(torch.tensor([[-1.0], [-2.0]]), cells, (2, 2, 4), 1)
     pool = sparse.SparseMaxPool3d(2)
     assert (pool.stride, sparse.SparseMaxPool2d(3).stride, sparse.SparseMaxPool3d(2, 1).stride) == (
-        (2, 2, 2), (3, 3), (1, 1, 1),
-    )  # fmt: skip
+        (2, 2, 2),
+        (3, 3),
+        (1, 1, 1),
+    )
     assert pool(x).features.tolist() == [[-1.0]]
     assert mmcv.SparseMaxPool2d(3).stride == (1, 1)
     out = mmcv.SparseMaxPool3d(2)(x)
@@ -169,8 +171,11 @@ def test_types(dtype: torch.dtype) -> None:
 def test_pairs_are_computed_once_per_key() -> None:
     x = tensor((5, 6, 7), 30, 4)
     net = sparse.SparseSequential(
-        sparse.SubMConv3d(4, 4, 3, indice_key="a"), nn.BatchNorm1d(4), nn.ReLU(), sparse.SubMConv3d(4, 2, 3, indice_key="a")
-    ).double()  # fmt: skip
+        sparse.SubMConv3d(4, 4, 3, indice_key="a"),
+        nn.BatchNorm1d(4),
+        nn.ReLU(),
+        sparse.SubMConv3d(4, 2, 3, indice_key="a"),
+    ).double()
     net.eval()
     out = net(x)
     assert list(x.indice_dict) == ["a"]

@@ -160,7 +160,9 @@ STEPS: dict[str, tuple[Callable[..., torch.Tensor], Callable[[int], list[torch.T
     "modulated_deform_conv2d": (
         lambda x, offset, mask, weight: torch.ops.polyop.modulated_deform_conv2d(x, offset, mask, weight, None),
         lambda n: [
-            torch.rand(1, 4, 7 + n, 12 + n), torch.rand(1, 18, 5 + n, 10 + n), torch.rand(1, 9, 5 + n, 10 + n),
+            torch.rand(1, 4, 7 + n, 12 + n),
+            torch.rand(1, 18, 5 + n, 10 + n),
+            torch.rand(1, 9, 5 + n, 10 + n),
             torch.rand(2, 4, 3, 3),
         ],
     ),
@@ -173,7 +175,7 @@ STEPS: dict[str, tuple[Callable[..., torch.Tensor], Callable[[int], list[torch.T
         lambda q, k, v: torch.ops.polyop.qkv_attention(q, k, v),
         lambda n: [torch.rand(2, 3 + n, 8), torch.rand(2, 4 + n, 8), torch.rand(2, 4 + n, 6)],
     ),
-}  # fmt: skip
+}
 
 
 @pytest.fixture

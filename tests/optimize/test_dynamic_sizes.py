@@ -60,8 +60,12 @@ def test_operands_that_may_be_broadcast_are_kept(a: str, b: str, shapes: dict[st
     report = optimize(model, shapes=shapes, all=True)
     assert not any(report.replaced.values()), str(report)
     assert report.model is not None
-    feeds = {name: np.float32([[5.5] * 7]).reshape(1, 7)[:, : int(text.split(",")[-1])] if "," in text else
-             np.full(1 if name == "a" else 3000, 5.5, np.float32) for name, text in (("a", a), ("b", b))}  # fmt: skip
+    feeds = {
+        name: np.float32([[5.5] * 7]).reshape(1, 7)[:, : int(text.split(",")[-1])]
+        if "," in text
+        else np.full(1 if name == "a" else 3000, 5.5, np.float32)
+        for name, text in (("a", a), ("b", b))
+    }
     (expected,) = ort.InferenceSession(model.SerializeToString()).run(None, feeds)
     (got,) = ort.InferenceSession(report.model.SerializeToString()).run(None, feeds)
     assert np.array_equal(got, expected)

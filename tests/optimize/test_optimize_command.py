@@ -92,7 +92,7 @@ def test_uses_the_given_inputs(program: str, model: Path, tmp_path: Path) -> Non
         (["{model}"], 2, "--output is required"),
         (["unknown.onnx", "-o", "x.onnx"], 4, "ONNX Runtime cannot run "),
     ],
-)  # fmt: skip
+)
 def test_errors(program: str, model: Path, tmp_path: Path, arguments: list[str], code: int, said: str) -> None:
     (tmp_path / "text.onnx").write_text("this is no model")
     unknown = onnx.load(model)

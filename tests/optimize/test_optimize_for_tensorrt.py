@@ -132,10 +132,12 @@ def single(
     node = helper.make_node(op, names, [f"out{i}" for i in range(outputs)], name="it", **attributes)
     kind = helper.np_dtype_to_tensor_dtype(arrays[0].dtype)
     graph = helper.make_graph(
-        [node], "one", [helper.make_tensor_value_info("in0", kind, arrays[0].shape)],
+        [node],
+        "one",
+        [helper.make_tensor_value_info("in0", kind, arrays[0].shape)],
         [helper.make_tensor_value_info("out0", kind, None)],
         [numpy_helper.from_array(array, name) for array, name in zip(arrays[1:], names[1:], strict=True)],
-    )  # fmt: skip
+    )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
 
 
@@ -154,11 +156,13 @@ REFUSED = {
     "half_pixel_symmetric": single(
         "Resize", [IMAGE, np.empty(0, np.float32), SCALES], coordinate_transformation_mode="half_pixel_symmetric"
     ),
-    "reduction add": single("ScatterND", [np.ones((4, 3), np.float32), ROWS, np.ones((2, 3), np.float32)], reduction="add"),
+    "reduction add": single(
+        "ScatterND", [np.ones((4, 3), np.float32), ROWS, np.ones((2, 3), np.float32)], reduction="add"
+    ),
     "reduction mul": single(
         "ScatterElements", [np.ones((4, 3), np.float32), ROWS, np.ones((2, 1), np.float32)], reduction="mul"
     ),
-}  # fmt: skip
+}
 TAKEN = {
     "Resize": single("Resize", [IMAGE, np.empty(0, np.float32), SCALES], mode="cubic", cubic_coeff_a=-0.75),
     "ScatterND": single("ScatterND", [np.ones((4, 3), np.float32), ROWS, np.ones((2, 3), np.float32)]),
@@ -226,18 +230,26 @@ def suppression(node: str, attributes: dict, outputs: int, columns: int = 0, ima
     real, integer = TensorProto.FLOAT, TensorProto.INT32
     kinds = (real, integer) if outputs == 2 else (integer, real, real, integer, integer)
     graph = helper.make_graph(
-        [helper.make_node(op_type, ["boxes", "scores"], names, "it", domain=domain, **attributes)], "one",
-        [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in (("boxes", boxes), ("scores", [images, 50, 3]))],
+        [helper.make_node(op_type, ["boxes", "scores"], names, "it", domain=domain, **attributes)],
+        "one",
+        [
+            helper.make_tensor_value_info(n, TensorProto.FLOAT, s)
+            for n, s in (("boxes", boxes), ("scores", [images, 50, 3]))
+        ],
         [helper.make_tensor_value_info(name, kind, None) for name, kind in zip(names, kinds, strict=False)],
-    )  # fmt: skip
+    )
     opsets = [helper.make_opsetid("", 18), helper.make_opsetid(domain, 1)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=9)
 
 
 EFFICIENT = {
-    "score_threshold": 0.3, "iou_threshold": 0.4, "max_output_boxes": 20, "background_class": -1, "score_activation": 0,
+    "score_threshold": 0.3,
+    "iou_threshold": 0.4,
+    "max_output_boxes": 20,
+    "background_class": -1,
+    "score_activation": 0,
     "box_coding": 0,
-}  # fmt: skip
+}
 BATCHED = {"num_classes": 3, "topk": 10, "keep_topk": 15, "score_threshold": 0.3, "iou_threshold": 0.4, "clip_boxes": 0}
 
 
@@ -262,11 +274,15 @@ def test_suppression_of_other_plugins_becomes_nvidias(tmp_path: Path, not_run: C
 def test_suppression_that_nvidias_plugin_lacks_stays(tmp_path: Path) -> None:
     standard = helper.make_node("NonMaxSuppression", ["boxes", "scores", "most", "iou"], ["kept"], "it")
     graph = helper.make_graph(
-        [standard], "one",
-        [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in (("boxes", [1, 9, 4]), ("scores", [1, 2, 9]))],
+        [standard],
+        "one",
+        [
+            helper.make_tensor_value_info(n, TensorProto.FLOAT, s)
+            for n, s in (("boxes", [1, 9, 4]), ("scores", [1, 2, 9]))
+        ],
         [helper.make_tensor_value_info("kept", TensorProto.INT64, [None, 3])],
         [numpy_helper.from_array(np.array([5]), "most"), numpy_helper.from_array(np.array([0.5], np.float32), "iou")],
-    )  # fmt: skip
+    )
     cases = {
         "no output of indices": suppression("polyop::EfficientNMS_TRT", EFFICIENT, 5),
         "1 to 5000 rows, expected 6000": suppression("mmdeploy::TRTBatchedNMS", {**BATCHED, "keep_topk": 6000}, 2, 1),
@@ -336,8 +352,12 @@ def test_domain_of_onnxruntimes_provider(tmp_path: Path) -> None:
     ours = helper.make_node("NonMaxSuppression", ["b", "s"], ["kept"], "ours", domain="mmcv", **attributes)
     model = suppression("TRT::EfficientNMS_TRT", EFFICIENT, 4, images=1)
     model.graph.node.extend(
-        [helper.make_node("Squeeze", ["boxes"], ["b"]), helper.make_node("ReduceMax", ["scores"], ["s"], axes=[0, 2], keepdims=0), ours]
-    )  # fmt: skip
+        [
+            helper.make_node("Squeeze", ["boxes"], ["b"]),
+            helper.make_node("ReduceMax", ["scores"], ["s"], axes=[0, 2], keepdims=0),
+            ours,
+        ]
+    )
     model.graph.output.append(onnx.ValueInfoProto(name="kept"))
     model.opset_import.append(helper.make_opsetid("mmcv", 1))
     model.opset_import[0].version = 17

@@ -17,9 +17,7 @@ from polyop.optimizing import optimize
 PATTERN = "Fourier transform"
 
 
-def model(
-    shape: list[int], axis: int, opset: int, length: int | None = None, **attributes: int
-) -> onnx.ModelProto:  # fmt: skip
+def model(shape: list[int], axis: int, opset: int, length: int | None = None, **attributes: int) -> onnx.ModelProto:
     constants, inputs = [], ["x"]
     if length is not None:
         constants.append(numpy_helper.from_array(np.int64(length), "length"))
@@ -88,9 +86,7 @@ def test_inexact_transforms(tmp_path: Path, length: int) -> None:
     assert np.abs(y - expected).max() < 1e-6 * np.abs(expected).max()
 
 
-@pytest.mark.parametrize(
-    ("length", "replaced"), [(256, 1), (512, 0)], ids=["that of the input", "another one"]
-)  # fmt: skip
+@pytest.mark.parametrize(("length", "replaced"), [(256, 1), (512, 0)], ids=["that of the input", "another one"])
 def test_length(tmp_path: Path, length: int, replaced: int) -> None:
     before = tmp_path / "before.onnx"
     onnx.save(model([2, 256, 1], 1, 17, length), before)

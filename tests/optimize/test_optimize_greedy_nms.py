@@ -170,9 +170,7 @@ class Scanned(nn.Module):
         return order, kept if self.of_steps else last
 
 
-SUPPRESSIONS = [
-    from_the_first, from_the_last, with_a_mask, with_a_mask_of_what_has_gone, among_the_best, of_rows
-]  # fmt: skip
+SUPPRESSIONS = [from_the_first, from_the_last, with_a_mask, with_a_mask_of_what_has_gone, among_the_best, of_rows]
 
 
 @pytest.mark.parametrize("suppress", SUPPRESSIONS, ids=lambda f: f.name)

@@ -22,8 +22,11 @@ PATTERN = "instance normalisation"
 
 
 @pytest.mark.parametrize("exporter", EXPORTERS)
-@pytest.mark.parametrize("module", [Written("variance"), Written("square"), Written("pow", affine=False)],
-                         ids=["variance", "square", "pow, without scale and shift"])  # fmt: skip
+@pytest.mark.parametrize(
+    "module",
+    [Written("variance"), Written("square"), Written("pow", affine=False)],
+    ids=["variance", "square", "pow, without scale and shift"],
+)
 def test_instance_norm(module: Written, exporter: str, tmp_path: Path) -> None:
     dynamic = {"x": {2: "h", 3: "w"}} if exporter == "torchscript" else None
     before = write(module, instance_norm_inputs(2, 6, 20, 24), tmp_path / "before.onnx", exporter, dynamic)
@@ -64,8 +67,11 @@ def channels_of_any_number() -> onnx.ModelProto:
 @pytest.mark.parametrize("given", ["nothing", "inputs", "shapes"])
 def test_a_pattern_that_holds_for_one_size_is_not_replaced(given: str) -> None:
     model = channels_of_any_number()
-    how = {"nothing": {}, "inputs": {"inputs": {"x": np.ones((1, 6, 9, 9), np.float32)}},
-           "shapes": {"shapes": {"x": [1, 6, 9, 9]}}}[given]  # fmt: skip
+    how = {
+        "nothing": {},
+        "inputs": {"inputs": {"x": np.ones((1, 6, 9, 9), np.float32)}},
+        "shapes": {"shapes": {"x": [1, 6, 9, 9]}},
+    }[given]
     report = optimize(model, all=True, **how)
     (finding,) = report.findings
     assert not finding.replaced

@@ -123,9 +123,11 @@ def write(case: Case, path: Path, dtype: type = np.int8, zeros: tuple[int, int] 
         kind = helper.np_dtype_to_tensor_dtype(array.dtype)
         model.graph.input.append(helper.make_tensor_value_info(name, kind, array.shape))
     quantization = {
-        "input_scale": np.float32(case.steps[0]), "input_zero": np.array(zeros[0], dtype),
-        "output_scale": np.float32(case.steps[1]), "output_zero": np.array(zeros[1], dtype),
-    }  # fmt: skip
+        "input_scale": np.float32(case.steps[0]),
+        "input_zero": np.array(zeros[0], dtype),
+        "output_scale": np.float32(case.steps[1]),
+        "output_zero": np.array(zeros[1], dtype),
+    }
     for name, array in {**case.constants, **quantization}.items():
         model.graph.initializer.append(numpy_helper.from_array(np.asarray(array), name))
     onnx.save(model, path)

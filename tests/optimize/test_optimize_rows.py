@@ -39,9 +39,7 @@ def test_matrix_times_vector(matrix: tuple[int, ...], tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("a", "b", "c"), [((60, 40), (40, 1), (60, 1)), ((60,), (60, 40), (40,)), ((4, 4), (4,), (4,))]
 )
-def test_other_products_are_kept(
-    a: tuple[int, ...], b: tuple[int, ...], c: tuple[int, ...], tmp_path: Path
-) -> None:  # fmt: skip
+def test_other_products_are_kept(a: tuple[int, ...], b: tuple[int, ...], c: tuple[int, ...], tmp_path: Path) -> None:
     path = _model(tmp_path / "before.onnx", "MatMul", [a, b, c], TensorProto.FLOAT)
     assert optimize(path, tmp_path / "after.onnx").replaced["matrix times vector"] == 0
 

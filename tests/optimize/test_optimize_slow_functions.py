@@ -84,8 +84,11 @@ def test_other_logarithms_of_quotients_are_kept(changed: str, tmp_path: Path) ->
             helper.make_node("Div", ["y" if changed == "numerator" else "x", "rest"], ["ratio"]),
             helper.make_node("Log", ["ratio"], ["z"]),
         ],
-        "g", infos[:2], infos[2:], [one],
-    )  # fmt: skip
+        "g",
+        infos[:2],
+        infos[2:],
+        [one],
+    )
     path = tmp_path / "before.onnx"
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8), path)
     assert optimize(path, tmp_path / "after.onnx").replaced[PATTERN] == 0

@@ -230,8 +230,7 @@ def test_pip_install_from_source(tmp_path):
     python = environment / "bin" / "python"
     # ONNX's file format is compiled; ccache has .venv's version. pip calls the variable by two names.
     pinned = {f"PIP_{kind}": str(ROOT / "requirements" / "demo.txt") for kind in ("CONSTRAINT", "BUILD_CONSTRAINT")}
-    run(python, "-m", "pip", "install", "--quiet", ".",
-        f"-Cbuild-dir={build}", cwd=ROOT, env=os.environ | pinned)  # fmt: skip
+    run(python, "-m", "pip", "install", "--quiet", ".", f"-Cbuild-dir={build}", cwd=ROOT, env=os.environ | pinned)
     output = run(python, "-c", "import polyop; print(polyop.get_onnxruntime_op_path())", cwd=tmp_path)
     assert output.startswith(str(environment))
     assert polyop.__version__ in run(environment / "bin" / "polyop", "--version")

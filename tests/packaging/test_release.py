@@ -154,8 +154,12 @@ def test_the_debian_package_works(tmp_path: Path) -> None:
     (runtime,) = (Path(onnxruntime.__file__).parent / "capi").glob("libonnxruntime.so.*")
     done = subprocess.run(
         [usr / "bin" / "polyop", "run", "add.onnx", "--onnxruntime", runtime, "-i", "a=zeros", "-i", "b=zeros"],
-        cwd=tmp_path, env={"PATH": "/usr/bin:/bin"}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=tmp_path,
+        env={"PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "f32[3]" in done.stdout
     assert not (usr / "lib" / "formulas").exists()

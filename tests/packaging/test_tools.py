@@ -46,7 +46,13 @@ def test_surplus_arguments_are_refused() -> None:
 
 
 # The bars keep this file free of the words.
-RETIRED = ["draws a p|icture", "class BoxOf|Space", "kMo|stRois", "sta|nds in the\n    // place of", "a pool of its o|wn."]
+RETIRED = [
+    "draws a p|icture",
+    "class BoxOf|Space",
+    "kMo|stRois",
+    "sta|nds in the\n    // place of",
+    "a pool of its o|wn.",
+]
 PLAIN = [
     "replaces in place, by a placeholder",
     "the image made here came from a function that was asked for it, at the place that it names",

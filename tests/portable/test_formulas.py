@@ -63,8 +63,9 @@ def test_a_compiler_can_use_formulas() -> None:
 
     x, boxes_of = torch.rand(2, 3, 8, 8), torch.from_numpy(rois(5))
     compiled = torch.compile(
-        lambda a, b: polyop.roi_align(a, b, 2, 0.5, 2), backend=aot_autograd(fw_compiler=compiler, decompositions=formulas.decompositions())
-    )  # fmt: skip
+        lambda a, b: polyop.roi_align(a, b, 2, 0.5, 2),
+        backend=aot_autograd(fw_compiler=compiler, decompositions=formulas.decompositions()),
+    )
     torch.testing.assert_close(compiled(x, boxes_of), polyop.roi_align(x, boxes_of, 2, 0.5, 2))
     assert seen
     assert not any("polyop" in target for target in seen)

@@ -76,8 +76,11 @@ def test_functions_in_older_onnxruntimes(folder: Path, files: Path) -> None:
 
 
 HALF = [
-    n for n in WITH_BODIES if operator_of(n)["half"] and not any(a is not None and np.isnan(a).any() for a in n.inputs if a is not None and a.dtype == F32)
-]  # fmt: skip
+    n
+    for n in WITH_BODIES
+    if operator_of(n)["half"]
+    and not any(a is not None and np.isnan(a).any() for a in n.inputs if a is not None and a.dtype == F32)
+]
 
 
 @pytest.mark.parametrize("node", HALF[::4], ids=name_of)
@@ -159,8 +162,12 @@ def test_corner_pool_of_empty_images(shape: tuple[int, ...]) -> None:
 
 def test_nodes_that_one_function_cannot_serve() -> None:
     x, offset, mask, weight = f(1, 2, 6, 6), f(1, 18, 6, 6), f(1, 9, 6, 6), f(2, 2, 3, 3)
-    proto = several("mmcv::MMCVModulatedDeformConv2d", {"x": x, "o": offset, "m": mask, "w": weight, "b": f(2)},
-                    [{"padding": [1, 1]}] * 2, 4)  # fmt: skip
+    proto = several(
+        "mmcv::MMCVModulatedDeformConv2d",
+        {"x": x, "o": offset, "m": mask, "w": weight, "b": f(2)},
+        [{"padding": [1, 1]}] * 2,
+        4,
+    )
     del proto.graph.node[1].input[4:]
     assert {r.why for r in portable.add_functions(proto)} == {
         "expected the same inputs on all nodes, got nodes that omit different ones"
@@ -178,11 +185,14 @@ def test_nodes_that_one_function_cannot_serve() -> None:
 # ---- nodes that mirror ONNX's own ----------------------------------------------------------------------------
 
 MIRRORS = {
-    "RoiAlign": ({"x": f(2, 3, 8, 9), "b": boxes(3), "i": np.array([0, 1, 1])}, [{"output_height": 2, "spatial_scale": 0.5}, {"mode": "max"}]),
+    "RoiAlign": (
+        {"x": f(2, 3, 8, 9), "b": boxes(3), "i": np.array([0, 1, 1])},
+        [{"output_height": 2, "spatial_scale": 0.5}, {"mode": "max"}],
+    ),
     "GridSample": ({"x": f(2, 3, 8, 9), "g": f(2, 4, 5, 2)}, [{}, {"padding_mode": "border", "align_corners": 1}]),
     "InstanceNormalization": ({"x": f(2, 3, 8, 9), "s": f(3), "b": f(3)}, [{}, {"epsilon": 0.5}]),
     "NonMaxSuppression": ({"b": boxes(1, 9), "s": f(1, 2, 9), "max_boxes": np.array(4)}, [{}, {"center_point_box": 1}]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", MIRRORS)

@@ -57,8 +57,10 @@ def test_raises_the_opset_of_an_old_file(tmp_path: Path) -> None:
     onnx.save(old, tmp_path / "old.onnx")
     report = portable.convert_file(tmp_path / "old.onnx", tmp_path / "new.onnx")
     assert report == {
-        "nodes": [{"node": "pool", "name": "mmcv::MMCVCornerPool", "given": True, "why": ""}], "opset_before": 11, "opset": 16,
-    }  # fmt: skip
+        "nodes": [{"node": "pool", "name": "mmcv::MMCVCornerPool", "given": True, "why": ""}],
+        "opset_before": 11,
+        "opset": 16,
+    }
     new = onnx.load(tmp_path / "new.onnx")
     assert new.ir_version == 8
     assert_same(run_alone(new, x), want)

@@ -132,11 +132,17 @@ def test_arrays_constants_and_points(tmp_path: Path) -> None:
     np.savez(tmp_path / "in" / "b.npz", x=x[:2], other=np.ones(3))
     (tmp_path / "in" / "c.bin").write_bytes(x[:3].tobytes())
     np.save(tmp_path / "shift.npy", np.full(4, 2, np.float32))
-    model = save(tmp_path / "m.onnx", [helper.make_node("Add", ["x", "shift"], ["y"])],
-                 {"x": ["n", 4], "shift": [4]}, {"y": ["n", 4]})  # fmt: skip
-    given = {"one": {"inputs": [f"x={tmp_path}/in", f"shift={tmp_path}/shift.npy"]},
-             "two": {"inputs": [f"x={tmp_path}/in"], "sets": ["shift=2,2,2,2"]},
-             "three": {"inputs": [f"x={tmp_path}/in"], "constants": {"shift": [2, 2, 2, 2]}}}  # fmt: skip
+    model = save(
+        tmp_path / "m.onnx",
+        [helper.make_node("Add", ["x", "shift"], ["y"])],
+        {"x": ["n", 4], "shift": [4]},
+        {"y": ["n", 4]},
+    )
+    given = {
+        "one": {"inputs": [f"x={tmp_path}/in", f"shift={tmp_path}/shift.npy"]},
+        "two": {"inputs": [f"x={tmp_path}/in"], "sets": ["shift=2,2,2,2"]},
+        "three": {"inputs": [f"x={tmp_path}/in"], "constants": {"shift": [2, 2, 2, 2]}},
+    }
     for name, how in given.items():
         report = batch.run(model, output=tmp_path / name, **how)
         assert not report.failed, report.failed
@@ -255,7 +261,7 @@ def test_killed_during_a_run(tmp_path: Path) -> None:
         ({"inputs": ["x={in}/*.png", "x2={in}/*.png"]}, "expected files of one input"),
         ({"inputs": ["{in}/a.png", "{in}/a.jpg"]}, "have the same result"),
     ],
-)  # fmt: skip
+)
 def test_rejects_wrong_calls(tmp_path: Path, how: dict, message: str) -> None:
     (tmp_path / "in").mkdir()
     for name in ("a.png", "a.jpg"):

@@ -154,11 +154,14 @@ def test_names_an_overflow_of_half_precision() -> None:
     f16 in f32 on the CPU, and leaves out the casts between them."""
     weights = [np.random.default_rng(i).standard_normal((8, 8)).astype(np.float32) for i in range(3)]
     nodes = [
-        helper.make_node("MatMul", ["x", "w0"], ["a"]), helper.make_node("Tanh", ["a"], ["b"]),
-        helper.make_node("MatMul", ["b", "w1"], ["c"]), helper.make_node("Exp", ["c"], ["d"]),
+        helper.make_node("MatMul", ["x", "w0"], ["a"]),
+        helper.make_node("Tanh", ["a"], ["b"]),
+        helper.make_node("MatMul", ["b", "w1"], ["c"]),
+        helper.make_node("Exp", ["c"], ["d"]),
         helper.make_node("Mul", ["d", "k"], ["f"], name="overflow"),
-        helper.make_node("Log", ["f"], ["g"]), helper.make_node("MatMul", ["g", "w2"], ["y"]),
-    ]  # fmt: skip
+        helper.make_node("Log", ["f"], ["g"]),
+        helper.make_node("MatMul", ["g", "w2"], ["y"]),
+    ]
     tensors = [numpy_helper.from_array(w, f"w{i}") for i, w in enumerate(weights)]
     tensors.append(numpy_helper.from_array(np.float32(9e5), "k"))
     x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [4, 8]) for name in "xy")

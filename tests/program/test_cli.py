@@ -72,10 +72,14 @@ def test_names_do_not_control_the_terminal(polyop, tmp_path: Path) -> None:
         onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), tmp_path / file)
     shown = "y\\u001b]0;title\\u0007\\u000a\\u009b2J"
     for words in (
-        ("run", "named.onnx", "-i", "x=zeros"), ("inspect", "named.onnx"), ("verify", "named.onnx"),
-        ("run", "named.onnx", "-i", "x=zeros", "-o", "none=a.npy"), ("portable", "odd.onnx", "-o", "p.onnx"),
-        ("inspect", "odd.onnx"), ("optimize", "odd.onnx", "-o", "o.onnx"),
-    ):  # fmt: skip
+        ("run", "named.onnx", "-i", "x=zeros"),
+        ("inspect", "named.onnx"),
+        ("verify", "named.onnx"),
+        ("run", "named.onnx", "-i", "x=zeros", "-o", "none=a.npy"),
+        ("portable", "odd.onnx", "-o", "p.onnx"),
+        ("inspect", "odd.onnx"),
+        ("optimize", "odd.onnx", "-o", "o.onnx"),
+    ):
         _, out, err = polyop(*words)
         assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", out + err), (words, out, err)
         assert not re.search(r"^\\u009b", out + err, re.MULTILINE), (words, out, err)

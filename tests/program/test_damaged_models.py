@@ -128,7 +128,7 @@ WRITERS = {
     "optimize, data outside": (sampling, "polyop.optimize(path, out, all=True, threads=1)"),
     "optimize, nothing found": (matmul, "polyop.optimize(path, out, threads=1)"),
     "portable": (sampled, "from polyop.portable import convert_file; convert_file(path, out)"),
-}  # fmt: skip
+}
 KILLED = "os.replace = lambda *names: os.kill(os.getpid(), signal.SIGKILL)"
 FULL = "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))"  # like a full disk: no file can grow further
 

@@ -46,9 +46,12 @@ def long_chain(nodes: int) -> onnx.ModelProto:
         last = f"t{i}"
     shape = [1, 4, "H", "W"]
     graph = helper.make_graph(
-        chain_nodes, "chain", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
-        [helper.make_tensor_value_info(last, TensorProto.FLOAT, shape)], [weight],
-    )  # fmt: skip
+        chain_nodes,
+        "chain",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info(last, TensorProto.FLOAT, shape)],
+        [weight],
+    )
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("mmcv", 1)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=10)
 

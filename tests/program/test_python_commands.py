@@ -257,9 +257,13 @@ def align(**attributes: int) -> onnx.ModelProto:
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
 def test_errors(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str], code: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    code: int,
     said: str,
-) -> None:  # fmt: skip
+) -> None:
     monkeypatch.chdir(tmp_path)
     model = onnx.load(identity(tmp_path / "m.onnx", ["n", 2]))
     node = helper.make_node("Frobnicate", ["x"], ["y"], domain="nobody")
@@ -437,9 +441,13 @@ def interrupted(words: list[str], folder: Path, ready: Callable[[], bool]) -> su
     temporary = folder / "temporary"
     temporary.mkdir()
     process = subprocess.Popen(
-        [sys.executable, "-m", "polyop", *words], cwd=folder, env=environment(TMPDIR=str(temporary)),
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        [sys.executable, "-m", "polyop", *words],
+        cwd=folder,
+        env=environment(TMPDIR=str(temporary)),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     while not ready() and process.poll() is None:
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)

@@ -76,9 +76,13 @@ def test_fish_completes(
     (tmp_path / "model.onnx").touch()
     done = subprocess.run(
         ["fish", "--no-config", "-c", 'polyop completion fish | source; complete -C "$argv"', line],
-        cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
         env={"PATH": f"{tmp_path}:/usr/bin:/bin", "HOME": str(tmp_path)},
-    )  # fmt: skip
+    )
     assert {found.split("\t")[0] for found in done.stdout.splitlines()} == offered
 
 

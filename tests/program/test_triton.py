@@ -51,9 +51,12 @@ def test_triton_reads_the_configuration(tmp_path: Path) -> None:
     )
     engine = tmp_path / "head.engine"
     engine.write_bytes(b"an engine")
-    said = {"runtime": "TensorRT 10", "plugin_libraries": [],
-            "inputs": {"x": {"type": "f32", "shape": [-1, 3], "least": [1, 3], "usual": [2, 3], "largest": [4, 3]}},
-            "outputs": {"y": {"type": "i64", "shape": [-1]}}}  # fmt: skip
+    said = {
+        "runtime": "TensorRT 10",
+        "plugin_libraries": [],
+        "inputs": {"x": {"type": "f32", "shape": [-1, 3], "least": [1, 3], "usual": [2, 3], "largest": [4, 3]}},
+        "outputs": {"y": {"type": "i64", "shape": [-1]}},
+    }
     (tmp_path / "head.engine.json").write_text(json.dumps(said))
     repository = tmp_path / "repository"
     how = {

@@ -39,7 +39,7 @@ class Net(nn.Module):
 
 def export(
     function: Callable[..., Any], args: Sequence[Tensor], folder: Path, sizes: Sequence[dict[int, str]], **given: Any
-) -> polyop.exporting.Exported:  # fmt: skip
+) -> polyop.exporting.Exported:
     """Exports with the sizes of each input that are dynamic, and compares at others."""
     model = function if isinstance(function, nn.Module) else Net(function)
     names = [f"x{i}" for i in range(len(args))]
@@ -156,9 +156,10 @@ def test_strongest_keypoints(count: int, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize(
-    "layer", [nn.GRU(4, 5, 2, bidirectional=True), nn.LSTM(4, 5), nn.RNN(4, 5, bias=False, nonlinearity="relu")],
+    "layer",
+    [nn.GRU(4, 5, 2, bidirectional=True), nn.LSTM(4, 5), nn.RNN(4, 5, bias=False, nonlinearity="relu")],
     ids=["GRU", "LSTM", "RNN"],
-)  # fmt: skip
+)
 def test_recurrent_layers_with_time_first(layer: nn.Module, tmp_path: Path) -> None:
     report = export(layer, [torch.randn(6, 3, 4)], tmp_path, [{0: "time", 1: "batch"}])
     assert {"time": 7} in report.compared

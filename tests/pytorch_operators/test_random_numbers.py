@@ -27,11 +27,14 @@ class Draws(torch.nn.Module):
     ) -> tuple[torch.Tensor, ...]:
         shapes = torch.stack([shape, 2 * shape, shape / 9], -1)
         return (
-            torch.poisson(rate), Poisson(rate / 9, validate_args=False).sample(),
-            Gamma(shape, rate, validate_args=False).sample(), Binomial(trials, p, validate_args=False).sample(),
-            Beta(shape, p, validate_args=False).sample(), Dirichlet(shapes, validate_args=False).sample(),
             torch.poisson(rate),
-        )  # fmt: skip
+            Poisson(rate / 9, validate_args=False).sample(),
+            Gamma(shape, rate, validate_args=False).sample(),
+            Binomial(trials, p, validate_args=False).sample(),
+            Beta(shape, p, validate_args=False).sample(),
+            Dirichlet(shapes, validate_args=False).sample(),
+            torch.poisson(rate),
+        )
 
 
 def _inputs(dtype: torch.dtype) -> tuple[torch.Tensor, ...]:

@@ -73,10 +73,14 @@ def test_windows_of_sizes_that_depend_on_the_input() -> None:
     def call(x: torch.Tensor) -> list[Any]:
         half, third = x.shape[2] // 2, x.shape[2] // 3
         return [
-            F.interpolate(x, scale_factor=0.5, mode="area"), F.interpolate(x, scale_factor=2.6, mode="area"),
-            F.adaptive_avg_pool1d(x, half), F.adaptive_max_pool1d(x, half), F.adaptive_max_pool2d(x, (2, third)),
-            F.adaptive_max_pool3d(x[None], (2, 2, third)), F.adaptive_max_pool2d(x, (2, None)),
-        ]  # fmt: skip
+            F.interpolate(x, scale_factor=0.5, mode="area"),
+            F.interpolate(x, scale_factor=2.6, mode="area"),
+            F.adaptive_avg_pool1d(x, half),
+            F.adaptive_max_pool1d(x, half),
+            F.adaptive_max_pool2d(x, (2, third)),
+            F.adaptive_max_pool3d(x[None], (2, 2, third)),
+            F.adaptive_max_pool2d(x, (2, None)),
+        ]
 
     others = [(_random(2, 3, size),) for size in (17, 9)]
     check(call, _random(2, 3, 13), others=others, dynamic=[(2,)], rtol=1e-4, atol=1e-4)
@@ -99,8 +103,9 @@ def test_dynamic_sizes_that_are_rounded_otherwise_in_float32() -> None:
         modes = ("bilinear", "bicubic", "nearest", "nearest-exact")
         return [
             *(F.interpolate(x, scale_factor=(0.29, 0.21), mode=mode) for mode in modes),
-            x.new_zeros(math.floor(height * 0.29), math.ceil(width / 0.7)), x * (height * 0.29),
-        ]  # fmt: skip
+            x.new_zeros(math.floor(height * 0.29), math.ceil(width / 0.7)),
+            x * (height * 0.29),
+        ]
 
     others = [(_random(1, 1, 100, 300),), (_random(1, 1, 58, 51),)]
     check(call, _random(1, 1, 13, 9), others=others, dynamic=[(2, 3)], atol=1e-4)
@@ -115,10 +120,11 @@ def test_nearest_pixels_that_are_rounded_otherwise_in_a_division() -> None:
 def test_infinity_and_nan_stay_in_their_windows() -> None:
     def call(x: torch.Tensor) -> list[torch.Tensor]:
         return [
-            F.adaptive_avg_pool2d(x, 3), F.adaptive_avg_pool2d(x, (1, 4)),
+            F.adaptive_avg_pool2d(x, 3),
+            F.adaptive_avg_pool2d(x, (1, 4)),
             F.interpolate(x, (4, 5), mode="bilinear", antialias=True, align_corners=True),
             F.interpolate(x, scale_factor=0.6, mode="bicubic", antialias=True),
-        ]  # fmt: skip
+        ]
 
     x = _random(1, 2, 7, 9)
     special = x.clone()

@@ -336,9 +336,11 @@ TRANSFORMS: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "a prime length": (lambda x: torch.fft.irfft(torch.fft.rfft(x, norm="forward"), n=101), (_random(3, 101),)),
     "first and last dimension": (lambda x: torch.view_as_real(torch.fft.fftn(x, dim=(0, 2))), (_random(6, 2, 7),)),
     "four dimensions": (
-        lambda x: torch.fft.irfftn(torch.fft.rfftn(x, norm="ortho"), s=(2, 3, 4, 5)), (_random(2, 3, 4, 5),)),
+        lambda x: torch.fft.irfftn(torch.fft.rfftn(x, norm="ortho"), s=(2, 3, 4, 5)),
+        (_random(2, 3, 4, 5),),
+    ),
     "float64": (lambda x: torch.view_as_real(torch.fft.ifft2(x)), (_random(2, 6, 10).double(),)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", TRANSFORMS)
@@ -473,7 +475,11 @@ def test_special_functions_by_standard_operators_equal_the_node(name: tuple[str,
 @pytest.mark.parametrize(
     ("name", "x", "expected"),
     [
-        (("gamma", 0), [1 + 1e-12, 1 - 1e-9, 2 - 1e-9], [-5.772669797094564e-13, 5.77215649399226e-10, -4.227843697573328e-10]),
+        (
+            ("gamma", 0),
+            [1 + 1e-12, 1 - 1e-9, 2 - 1e-9],
+            [-5.772669797094564e-13, 5.77215649399226e-10, -4.227843697573328e-10],
+        ),
         (("gamma", 1), [1.46163214496836, 1.4616], [-2.2410766695906462e-15, -3.110625123034165e-05]),
         (("bessel_k", 0), [1e-305, 1e-301], [702.4043848788424, 693.1940445068661]),
         (("bessel_k", 1), [1e-305, 1e-301], [1e305, 9.999999999999999e300]),
@@ -481,7 +487,7 @@ def test_special_functions_by_standard_operators_equal_the_node(name: tuple[str,
         (("bessel_j", 0), [1e5, 1e10], [-0.0017192011162359723, 2.175591750246892e-06]),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_special_functions_near_limits_and_zeros(name: tuple[str, int], x: list[float], expected: list[float]) -> None:
     """The values are those of mpmath."""
     numbers = torch.tensor(x, dtype=torch.float64)
@@ -514,7 +520,7 @@ def test_functions_of_two_arguments_are_accurate(name: str) -> None:
         (2, [124.02510049458073, -0.0009763242170921921, -0.82879664423432, -0.023530472985855238]),
         (5, [492231.2671105559, 15382.227096490487, 15371.113548602436, 0.0020094931750490293]),
     ],
-)  # fmt: skip
+)
 def test_polygamma_far_below_zero(n: int, expected: list[float]) -> None:
     """The values are those of mpmath."""
     x = torch.tensor([-400.25, -31.5, -0.5, 7.0], dtype=torch.float64)
@@ -540,9 +546,12 @@ def test_a_users_table_has_priority() -> None:
 
     with polyop.translations():
         program = torch.onnx.export(
-            Call(lambda x: x.cumprod(0), ((_random(3),), {})), (_random(3),), dynamo=True, verbose=False,
+            Call(lambda x: x.cumprod(0), ((_random(3),), {})),
+            (_random(3),),
+            dynamo=True,
+            verbose=False,
             custom_translation_table={torch.ops.aten.cumprod.default: cumprod},
-        )  # fmt: skip
+        )
     assert program is not None
     assert "Identity" in {node.op_type for node in program.model_proto.graph.node}
 
@@ -579,7 +588,7 @@ def _session_of_dynamic_sizes(call: Callable[..., Any], x: torch.Tensor) -> ort.
     with polyop.translations():
         program = torch.onnx.export(
             Call(call, ((x,), {})), (x,), dynamo=True, verbose=False, dynamic_shapes=((sizes,),)
-        )  # fmt: skip
+        )
     return session_of(program)
 
 
@@ -887,11 +896,15 @@ def test_functions_of_complex_numbers() -> None:
         z = torch.view_as_complex(pairs)
         return [
             *(torch.view_as_real(getattr(torch, name)(z)) for name in _COMPLEX_FUNCTIONS),
-            torch.view_as_real(torch.pow(2.0, z)), torch.view_as_real(torch.full_like(z, 2 + 1j)),
-            torch.view_as_real(torch.logaddexp(z, z * 0.5)), torch.logical_or(z, z * 0),
-            torch.view_as_real(torch.where(z.real > 0, z, 2)), torch.view_as_real(torch.where(z.real > 0, 1j, z)),
-            torch.isclose(z, z * (1 + 1e-6)), torch.isclose(z, z / 0, equal_nan=True),
-        ]  # fmt: skip
+            torch.view_as_real(torch.pow(2.0, z)),
+            torch.view_as_real(torch.full_like(z, 2 + 1j)),
+            torch.view_as_real(torch.logaddexp(z, z * 0.5)),
+            torch.logical_or(z, z * 0),
+            torch.view_as_real(torch.where(z.real > 0, z, 2)),
+            torch.view_as_real(torch.where(z.real > 0, 1j, z)),
+            torch.isclose(z, z * (1 + 1e-6)),
+            torch.isclose(z, z / 0, equal_nan=True),
+        ]
 
     check(call, points, dynamic=[(0,)], rtol=1e-5, atol=1e-5)
 

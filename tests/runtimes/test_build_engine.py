@@ -60,10 +60,13 @@ def build(tmp_path: Path, shared: Path) -> list[dict]:
     seen = tmp_path / "seen"
     seen.unlink(missing_ok=True)
     environment = {
-        **os.environ, "TMPDIR": str(shared), "FAKE": str(library), "SEEN": str(seen),
+        **os.environ,
+        "TMPDIR": str(shared),
+        "FAKE": str(library),
+        "SEEN": str(seen),
         "POLYOP_TENSORRT": "fake_tensorrt_rtx",
         "PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]),
-    }  # fmt: skip
+    }
     environment.pop("LD_LIBRARY_PATH", None)
     command = [sys.executable, "-m", "polyop", "convert", "model.onnx", "-o", "model.engine"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)

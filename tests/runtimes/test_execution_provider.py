@@ -183,8 +183,11 @@ def test_near_misses_are_left(name: str) -> None:
 
 
 def test_dynamic_shapes_at_three_sizes() -> None:
-    nodes = [helper.make_node("Softplus", ["x"], ["a"]), helper.make_node("Softmax", ["a"], ["b"], axis=1),
-             helper.make_node("GridSample", ["b", "g"], ["y"])]  # fmt: skip
+    nodes = [
+        helper.make_node("Softplus", ["x"], ["a"]),
+        helper.make_node("Softmax", ["a"], ["b"], axis=1),
+        helper.make_node("GridSample", ["b", "g"], ["y"]),
+    ]
     proto = model(nodes, {"x": IMAGE, "g": GRID}, dynamic=True)
     session, expected = provided(proto), plain(proto)
     assert claimed(session) == ["GridSample", "Softmax", "Softplus"]
@@ -246,8 +249,11 @@ def test_half_nodes_between_nodes_of_onnxruntime_are_left() -> None:
     half = {"x": IMAGE.astype(np.float16), "g": GRID.astype(np.float16)}
     alone = model([helper.make_node("GridSample", ["x", "g"], ["y"])], half)
     assert claimed(provided(alone)) == ["GridSample"]
-    chain = [helper.make_node("Softplus", ["x"], ["a"]), helper.make_node("GridSample", ["a", "g"], ["b"]),
-             helper.make_node("Neg", ["b"], ["y"])]  # fmt: skip
+    chain = [
+        helper.make_node("Softplus", ["x"], ["a"]),
+        helper.make_node("GridSample", ["a", "g"], ["b"]),
+        helper.make_node("Neg", ["b"], ["y"]),
+    ]
     between = model(chain, half)
     session = provided(between)
     assert claimed(session) == []

@@ -364,9 +364,12 @@ def test_sizes_that_depend_on_each_other(tmp_path: Path) -> None:
             return (x @ keys.transpose(1, 2)).masked_fill(~mask[:, None], -1e9).softmax(-1) @ keys
 
     report = polyop.export(
-        Cached(), (torch.randn(2, 3, 4), torch.randn(2, 5, 4), torch.ones(2, 8, dtype=torch.bool)), tmp_path / "a.onnx",
-        dynamic={"x": {1: "time"}, "past": {1: "past"}, "mask": {1: "total"}}, verbose=False,
-    )  # fmt: skip
+        Cached(),
+        (torch.randn(2, 3, 4), torch.randn(2, 5, 4), torch.ones(2, 8, dtype=torch.bool)),
+        tmp_path / "a.onnx",
+        dynamic={"x": {1: "time"}, "past": {1: "past"}, "mask": {1: "total"}},
+        verbose=False,
+    )
     runs = [{"time": 3, "past": 5, "total": 8, **sizes} for sizes in report.compared]
     assert all(run["total"] == run["time"] + run["past"] for run in runs)
     assert all(len({run[name] for run in runs}) > 2 for name in ("time", "past", "total"))
@@ -453,8 +456,11 @@ def test_other_inputs_stay_in_the_domain_of_the_example() -> None:
     dimensions = read_dimensions(dynamic, tensors)
     got = other_inputs(tensors, dimensions, {"n": 7, "time": 8, "batch": 1}, {"boxes": "rois"}, 3)
     assert {name: list(t.shape) for name, t in got.items()} == {
-        "lengths": [7], "boxes": [7, 5], "mask": [7, 8], "images": [1, 3, 4, 4],
-    }  # fmt: skip
+        "lengths": [7],
+        "boxes": [7, 5],
+        "mask": [7, 8],
+        "images": [1, 3, 4, 4],
+    }
     assert int(got["lengths"].max()) == 8
     assert got["boxes"][:, 0].tolist() == [0.0] * 7  # one image
     assert bool((got["boxes"][:, 1:3] < got["boxes"][:, 3:]).all())

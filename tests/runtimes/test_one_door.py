@@ -113,8 +113,10 @@ def test_program(wrong: Wrong, program: str, tmp_path: Path, not_run: Callable[[
     np.savez(tmp_path / "inputs.npz", **feeds)
     done = subprocess.run(
         [program, "run", tmp_path / "model.onnx", "-i", tmp_path / "inputs.npz"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     # A wrong attribute is a fault of the file, and a wrong tensor one of the call.
     code = 3 if wrong.message.startswith("attribute ") else 1
     assert done.returncode == code, done.stdout + done.stderr

@@ -175,8 +175,12 @@ def test_other_device_names_of_the_cpu(core: ov.Core, device: str) -> None:
 def test_extents_change_between_runs(core: ov.Core) -> None:
     """Includes extents of 0, both of inputs and of data-dependent outputs."""
     rng = np.random.default_rng(6)
-    node = Node("mmcv::SoftNonMaxSuppression", [rng.random((3, 4), F32), rng.random(3, F32)], [(F32, None), (I64, None)],
-                {"iou_threshold": 0.3, "sigma": 0.5, "min_score": 0.01, "method": 1, "offset": 0})  # fmt: skip
+    node = Node(
+        "mmcv::SoftNonMaxSuppression",
+        [rng.random((3, 4), F32), rng.random(3, F32)],
+        [(F32, None), (I64, None)],
+        {"iou_threshold": 0.3, "sigma": 0.5, "min_score": 0.01, "method": 1, "offset": 0},
+    )
     proto, _ = model(node, dynamic=True)
     compiled = core.compile_model(core.read_model(proto.SerializeToString()), "CPU", EXACT)
     session = single_node.session(proto)
@@ -220,8 +224,12 @@ def test_concurrent_requests(core: ov.Core, config: dict[str, int]) -> None:
 
 def test_half_precision(core: ov.Core) -> None:
     _, feeds = model(next(n for n in NODES if n.name == "mmcv::grid_sampler"))
-    halves = single_node.model("mmcv::grid_sampler", {k: v.astype(np.float16) for k, v in feeds.items()}, ["y"],
-                               {"interpolation_mode": 0, "padding_mode": 0, "align_corners": 1})  # fmt: skip
+    halves = single_node.model(
+        "mmcv::grid_sampler",
+        {k: v.astype(np.float16) for k, v in feeds.items()},
+        ["y"],
+        {"interpolation_mode": 0, "padding_mode": 0, "align_corners": 1},
+    )
     given = {k: v.astype(np.float16) for k, v in feeds.items()}
     (want,) = single_node.session(halves).run(None, given)
     for hint in ("f32", "f16"):
@@ -239,8 +247,9 @@ def test_bf16(core: ov.Core) -> None:
             sampled = mmcv.grid_sampler<interpolation_mode = 0, padding_mode = 0, align_corners = 1>(x, grid)
             y = Cast<to = 1>(sampled)
         }""")
-    wide = single_node.model("mmcv::grid_sampler", feeds, ["y"],
-                             {"interpolation_mode": 0, "padding_mode": 0, "align_corners": 1})  # fmt: skip
+    wide = single_node.model(
+        "mmcv::grid_sampler", feeds, ["y"], {"interpolation_mode": 0, "padding_mode": 0, "align_corners": 1}
+    )
     (want,) = single_node.session(proto).run(None, feeds)
     for hint in ("f32", "bf16"):
         (got,) = infer(core, proto, feeds, INFERENCE_PRECISION_HINT=hint)
@@ -274,8 +283,12 @@ def test_portable_files_run_without_polyop() -> None:
 @pytest.mark.parametrize("dynamic", [False, True], ids=["when it is read", "when it runs"])
 def test_errors_name_the_node_and_the_tensor(core: ov.Core, dynamic: bool) -> None:
     rng = np.random.default_rng(4)
-    node = Node("mmcv::MMCVRoiAlign", [rng.random((1, 2, 5, 5), F32), rng.random((3, 4), F32)], [(F32, (3, 2, 1, 1))],
-                {"output_height": 1, "output_width": 1})  # fmt: skip
+    node = Node(
+        "mmcv::MMCVRoiAlign",
+        [rng.random((1, 2, 5, 5), F32), rng.random((3, 4), F32)],
+        [(F32, (3, 2, 1, 1))],
+        {"output_height": 1, "output_width": 1},
+    )
     proto, feeds = model(node, dynamic)
     with pytest.raises(
         RuntimeError,
@@ -296,10 +309,13 @@ def test_errors_with_one_thread(core: ov.Core, program: str, tmp_path: Path) -> 
     onnx.save(proto, tmp_path / "model.onnx")
     np.savez(tmp_path / "inputs.npz", **feeds)
     done = subprocess.run(
-        [program, "run", "model.onnx", "-i", "inputs.npz", "--runtime", "openvino", "--threads", "1"], cwd=tmp_path,
-        env=environment(), capture_output=True, text=True,
+        [program, "run", "model.onnx", "-i", "inputs.npz", "--runtime", "openvino", "--threads", "1"],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
         check=False,
-    )  # fmt: skip
+    )
     assert done.returncode != 0
     assert "expected a batch index in [0, 1), got 7" in done.stderr
 

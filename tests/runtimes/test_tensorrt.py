@@ -151,15 +151,21 @@ def test_nodes_are_rewritten_for_the_parser() -> None:
 
 def test_needed_casts_to_half_precision_are_kept() -> None:
     """A cast of integers is needed; one of float32 that only a branch reads is replaced there."""
-    casts = [("i", "i16", TensorProto.FLOAT16), ("i16", "i32", TensorProto.FLOAT),
-             ("x", "x16", TensorProto.FLOAT16), ("x16", "x32", TensorProto.FLOAT)]  # fmt: skip
+    casts = [
+        ("i", "i16", TensorProto.FLOAT16),
+        ("i16", "i32", TensorProto.FLOAT),
+        ("x", "x16", TensorProto.FLOAT16),
+        ("x16", "x32", TensorProto.FLOAT),
+    ]
     branches = {
         f"{name}_branch": helper.make_graph(
-            [helper.make_node("Abs", ["x32"], [name])], name, [],
+            [helper.make_node("Abs", ["x32"], [name])],
+            name,
+            [],
             [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1])],
         )
         for name in ("then", "else")
-    }  # fmt: skip
+    }
     nodes = [helper.make_node("Cast", [source], [to], to=kind) for source, to, kind in casts]
     nodes += [helper.make_node("Neg", ["i32"], ["y"]), helper.make_node("If", ["c"], ["z"], **branches)]
     kinds = {"i": TensorProto.INT64, "x": TensorProto.FLOAT, "c": TensorProto.BOOL}

@@ -40,11 +40,12 @@ def network() -> onnx.ModelProto:
         helper.make_node("MatMul", ["q", "head"], ["y"], name="fc"),
     ]  # fmt: skip
     graph = helper.make_graph(
-        nodes, "network",
+        nodes,
+        "network",
         [helper.make_tensor_value_info("x", 1, (1, 3, 16, 16)), helper.make_tensor_value_info("rois", 1, (4, 5))],
         [helper.make_tensor_value_info("y", 1, (4, 10))],
         [numpy_helper.from_array(array, name) for name, array in weights.items()],
-    )  # fmt: skip
+    )
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("mmcv", 1)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 

@@ -144,9 +144,13 @@ def fake_convert(model: Path, cache: Path | str, **variables: str) -> subprocess
         str(cache),
     ]
     return subprocess.run(
-        command, cwd=model.parent, env=environment(model.parent, POLYOP_TENSORRT="fake_tensorrt", **variables),
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        command,
+        cwd=model.parent,
+        env=environment(model.parent, POLYOP_TENSORRT="fake_tensorrt", **variables),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def test_the_file_is_read_and_written(model: Path) -> None:

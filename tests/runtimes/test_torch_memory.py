@@ -39,8 +39,12 @@ def fails(call: Callable, wrong: str) -> Callable[[], None]:
 # Every kind of argument: tensors, optional tensors, lists of tensors, numbers, strings, lists, None. Each argument is
 # the wrong one once, so that the call fails before and after the others are converted.
 WRONG = {
-    "first tensor's rank": fails(lambda: ops.roi_align(features[0], rois, mode="avg"), "'input': expected rank 4, got 3"),
-    "second tensor's rank": fails(lambda: ops.roi_align(features, rois[0], mode="avg"), "'rois': expected rank 2, got 1"),
+    "first tensor's rank": fails(
+        lambda: ops.roi_align(features[0], rois, mode="avg"), "'input': expected rank 4, got 3"
+    ),
+    "second tensor's rank": fails(
+        lambda: ops.roi_align(features, rois[0], mode="avg"), "'rois': expected rank 2, got 1"
+    ),
     "second tensor's extents": fails(
         lambda: ops.roi_align(features, boxes, mode="avg"), "'rois': expected dimension 1 to be 5, got 4"
     ),
@@ -75,7 +79,7 @@ WRONG = {
         lambda: ops.nms_rotated(torch.rand(3, 5), scores, score_threshold=float("nan")),
         "'score_threshold': expected a number, got nan",
     ),
-}  # fmt: skip
+}
 
 RIGHT = {
     "tensors, numbers and a text": lambda: ops.roi_align(

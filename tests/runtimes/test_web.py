@@ -186,7 +186,7 @@ def heads(rng: np.random.Generator) -> dict[str, tuple[dict[str, np.ndarray], di
         "detr": (pair, {}, {}),
         "rtdetr": (pair, {}, {}),
         "mmdet": ({"dets": some[None, :, :5], "labels": some[None, :, 5].astype(np.int64)}, {}, {}),
-    }  # fmt: skip
+    }
 
 
 def corners_and_labels(rng: np.random.Generator) -> np.ndarray:
@@ -294,15 +294,18 @@ def test_masks_points_and_rotated_boxes(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (({}, "yolo", {}), 'head: expected one of yolov5, yolov7, yolov8'),
+        (({}, "yolo", {}), "head: expected one of yolov5, yolov7, yolov8"),
         (({"a": web.tensor(np.zeros((1, 3, 4, 5), F32))}, "yolov8", {}), "head yolov8: expected [N, 4 + C, B]"),
         (({"a": web.tensor(np.zeros((2, 7, 5), F32))}, "yolov8", {}), "head yolov8: expected outputs for one image"),
         (({"a": web.tensor(np.zeros((1, 7, 5), F32))}, "yolov8", {"threshold": 1}), "options: expected scoreThreshold"),
         (({"a": web.tensor(np.zeros((1, 4, 5), F32))}, "yolov8", {}), "head yolov8: expected [N, 4 + C, B]"),
-        (({"a": web.tensor(np.zeros((1, 126, 9), F32))}, "yolox", {}), "options: expected photo, or size: [height, width]"),
+        (
+            ({"a": web.tensor(np.zeros((1, 126, 9), F32))}, "yolox", {}),
+            "options: expected photo, or size: [height, width]",
+        ),
         (({"a": web.tensor(np.zeros((1, 5, 9), F32))}, "yolox", {"size": [64, 96]}), "head yolox: expected 126 rows"),
     ],
-)  # fmt: skip
+)
 def test_wrong_outputs_are_errors(given: tuple[Any, ...], said: str, run: Run) -> None:
     (error,) = run(("decode", list(given)))
     assert isinstance(error, ValueError)

@@ -60,9 +60,7 @@ def check(
             np.testing.assert_allclose(value, tensor.numpy(), rtol, atol)
 
 
-def check_together(
-    calls: Mapping[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]], **options: Any
-) -> None:  # fmt: skip
+def check_together(calls: Mapping[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]], **options: Any) -> None:
     """Compares several calls with PyTorch in one file, to save time. If that fails, checks each."""
 
     def call(*tensors: torch.Tensor) -> list[Any]:

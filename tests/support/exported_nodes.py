@@ -76,17 +76,22 @@ batched = {
 offset, mask, weight = f(2, 36, 12, 10), f(2, 18, 12, 10), f(6, 4, 3, 3)
 window = {
     **{f"{name}_{axis}": v for name, v in (("kernel", 3), ("stride", 2), ("pad", 1), ("dilation", 1)) for axis in "hw"},
-    "group": 3, "group_channels": 4,
-}  # fmt: skip
+    "group": 3,
+    "group_channels": 4,
+}
 F32, I64, I32 = np.float32, np.int64, np.int32
 pooled = [(F32, (5, 4, 3, 2))]
 same = [(F32, x.shape)]
 convolved = [(F32, (2, 6, 12, 10))]
 points, ends = f(30, 3), np.array([10, 30], np.int32)
 efficient = {
-    "score_threshold": 0.25, "iou_threshold": 0.5, "max_output_boxes": 4, "background_class": -1, "score_activation": 0,
+    "score_threshold": 0.25,
+    "iou_threshold": 0.5,
+    "max_output_boxes": 4,
+    "background_class": -1,
+    "score_activation": 0,
     "box_coding": 0,
-}  # fmt: skip
+}
 decoded = {
     "point_cloud_range": [0.0, -40.0, -3.0, 70.4, 40.0, 1.0], "anchors": [3.9, 1.6, 1.56, 0.0, 3.9, 1.6, 1.56, 1.57],
     "anchor_bottom_height": [-1.78], "dir_offset": 0.78539, "dir_limit_offset": 0.0, "num_dir_bins": 2, "score_thresh": 0.6,

@@ -189,12 +189,18 @@ _add(
 _add(
     "MultiheadAttention with masks",
     _with(_multihead(), lambda m, x, p: m(x, x, x, key_padding_mask=p, attn_mask=torch.ones(9, 9).triu(1).bool())[0]),
-    _x(2, 9, 16), torch.arange(9).expand(2, 9) > torch.tensor([[8], [6]]), dynamic=False)  # fmt: skip
+    _x(2, 9, 16),
+    torch.arange(9).expand(2, 9) > torch.tensor([[8], [6]]),
+    dynamic=False,
+)
 _add("MultiheadAttention with bias_kv", _with(_multihead(add_bias_kv=True), lambda m, x: m(x, x, x)[0]), _x(2, 9, 16))
 _add("MultiheadAttention with zeros", _with(_multihead(add_zero_attn=True), lambda m, x: m(x, x, x)[0]), _x(2, 9, 16))
 _add(
     "MultiheadAttention of other sizes",
-    _with(_multihead(kdim=8, vdim=8), lambda m, x, y: m(x, y, y)[0]), _x(2, 9, 16), _x(2, 5, 8))  # fmt: skip
+    _with(_multihead(kdim=8, vdim=8), lambda m, x, y: m(x, y, y)[0]),
+    _x(2, 9, 16),
+    _x(2, 5, 8),
+)
 
 
 # ---- transformers ----------------------------------------------------------------------------------
@@ -214,17 +220,24 @@ _add("TransformerEncoder norm first", _encoder(norm_first=True, activation="gelu
 _add(
     "TransformerEncoder causal",
     _with(_encoder(), lambda m, x: m(x, mask=_causal(x.shape[1]), is_causal=True)),
-    _x(2, 7, 16))  # fmt: skip
+    _x(2, 7, 16),
+)
 _add(
-    "TransformerEncoder with padding", _with(_encoder(), lambda m, x, p: m(x, src_key_padding_mask=p)),
-    _x(2, 7, 16), _padding, dynamic=False)  # fmt: skip
+    "TransformerEncoder with padding",
+    _with(_encoder(), lambda m, x, p: m(x, src_key_padding_mask=p)),
+    _x(2, 7, 16),
+    _padding,
+    dynamic=False,
+)
 _add("TransformerDecoder", _decoder, _x(2, 5, 16), _x(2, 7, 16))
 _add(
     "TransformerDecoder with masks",
-    lambda x, y, p: _decoder(
-        x, y, tgt_mask=_causal(5), memory_key_padding_mask=p, tgt_is_causal=True
-    ),
-    _x(2, 5, 16), _x(2, 7, 16), _padding, dynamic=False)  # fmt: skip
+    lambda x, y, p: _decoder(x, y, tgt_mask=_causal(5), memory_key_padding_mask=p, tgt_is_causal=True),
+    _x(2, 5, 16),
+    _x(2, 7, 16),
+    _padding,
+    dynamic=False,
+)
 _add("Transformer", _whole, _x(2, 7, 16), _x(2, 5, 16))
 _add(
     "Transformer with masks",
@@ -353,8 +366,10 @@ for _mode in ("nearest", "bilinear", "bicubic", "area", "nearest-exact"):
     _add(f"interpolate to a size, {_mode}", lambda x, m=_mode: F.interpolate(x, (9, 5), mode=m), _x(*_IMAGE))
     _add(f"interpolate by 2, {_mode}", lambda x, m=_mode: F.interpolate(x, scale_factor=2, mode=m), _x(*_IMAGE))
 _add(
-    "interpolate by 1.7, recomputed", lambda x: F.interpolate(
-        x, scale_factor=1.7, mode="bilinear", recompute_scale_factor=True), _x(*_IMAGE))  # fmt: skip
+    "interpolate by 1.7, recomputed",
+    lambda x: F.interpolate(x, scale_factor=1.7, mode="bilinear", recompute_scale_factor=True),
+    _x(*_IMAGE),
+)
 _add("interpolate aligned", lambda x: F.interpolate(x, (9, 5), mode="bilinear", align_corners=True), _x(*_IMAGE))
 _add("interpolate aligned bicubic", lambda x: F.interpolate(x, (9, 5), mode="bicubic", align_corners=True), _x(*_IMAGE))
 _add("interpolate antialiased", lambda x: F.interpolate(x, (3, 4), mode="bilinear", antialias=True), _x(*_IMAGE))
@@ -833,7 +848,9 @@ _add(
     lambda x: torch.fake_quantize_per_channel_affine(
         x, torch.tensor([0.1, 0.2, 0.3]), torch.zeros(3, dtype=torch.int32), 0, -128, 127
     ),
-    _x(3, 4), dynamic=False)  # fmt: skip
+    _x(3, 4),
+    dynamic=False,
+)
 _add("FakeQuantize", _fake_quantize, _x(3, 4), dynamic=False)
 _add("half precision inside", lambda x: (x.half() * 2).float(), _x(3, 4))
 _add("bfloat16 inside", lambda x: (x.bfloat16() * 2).float(), _x(3, 4))

@@ -97,6 +97,4 @@ def build(name: str, changes: dict[str, Any] | None = None, package: str = "mmde
 
 
 def total(losses: dict[str, torch.Tensor | list[torch.Tensor]]) -> torch.Tensor:
-    return sum(
-        (v if isinstance(v, torch.Tensor) else sum(v)).mean() for name, v in losses.items() if "loss" in name
-    )  # fmt: skip
+    return sum((v if isinstance(v, torch.Tensor) else sum(v)).mean() for name, v in losses.items() if "loss" in name)

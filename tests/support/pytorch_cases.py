@@ -23,8 +23,12 @@ from tests.support.model_calls import CALLS
 from tests.support.pytorch_export import MAX_SAMPLES
 
 DTYPES = {
-    "f32": torch.float32, "f64": torch.float64, "i64": torch.int64, "bool": torch.bool, "c64": torch.complex64,
-}  # fmt: skip
+    "f32": torch.float32,
+    "f64": torch.float64,
+    "i64": torch.int64,
+    "bool": torch.bool,
+    "c64": torch.complex64,
+}
 MAX_ELEMENTS = 1 << 16
 """Of two samples the larger one shows more, but the larger ones of some operators take minutes to export."""
 # Their results are random, or not initialised: only types and shapes are compared.
@@ -55,8 +59,11 @@ _FACTORS = {"lu_unpack": 0, "lu_solve": 1, "linalg.lu_solve": 0, "linalg.ldl_sol
 """The inputs of operators whose pivots are the next input."""
 # Of complex matrices the order of the eigenvalues and the phases of QR are open, too.
 _COMPLEX: dict[str, Any] = {
-    "linalg.eigvals": _power_sums, "linalg.eig": _of_eigenvectors, "linalg.qr": _of_phases, "qr": _of_phases,
-}  # fmt: skip
+    "linalg.eigvals": _power_sums,
+    "linalg.eig": _of_eigenvectors,
+    "linalg.qr": _of_phases,
+    "qr": _of_phases,
+}
 _MODEL = "model: "
 
 

@@ -255,9 +255,13 @@ def _child(with_polyop: bool) -> None:
         status, reason = outcome(name, dtype, shapes, with_polyop)
         signal.setitimer(signal.ITIMER_PROF, 0)
         row = {
-            "name": name, "type": dtype, "shapes": shapes, "status": status, "reason": reason,
+            "name": name,
+            "type": dtype,
+            "shapes": shapes,
+            "status": status,
+            "reason": reason,
             "seconds": round(time.monotonic() - start, 2),
-        }  # fmt: skip
+        }
         print(json.dumps(row), file=answers, flush=True)
 
 
@@ -287,9 +291,7 @@ class _Child:
         name, dtype, shapes = key
         too_long = process.returncode in (-signal.SIGPROF, -signal.SIGKILL)
         reason = f"longer than {LIMIT_S:.0f} s" if too_long else f"exit status {process.returncode}"
-        return {
-            "name": name, "type": dtype, "shapes": shapes, "status": "hangs", "reason": reason, "seconds": LIMIT_S
-        }  # fmt: skip
+        return {"name": name, "type": dtype, "shapes": shapes, "status": "hangs", "reason": reason, "seconds": LIMIT_S}
 
     @staticmethod
     def _line(process: subprocess.Popen[bytes]) -> bytes:

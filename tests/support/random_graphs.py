@@ -202,9 +202,11 @@ class _Growing:
             fitting = [
                 w
                 for w in self.wires
-                if w.array.dtype == array.dtype and w.array.size >= max(array.size, 1) and w.is_tame
+                if w.array.dtype == array.dtype
+                and w.array.size >= max(array.size, 1)
+                and w.is_tame
                 and (w.exact or not decides)
-            ]  # fmt: skip
+            ]
             if fitting:
                 return self.shaped(self.pick(fitting), array.shape)
         wire = self.source(array)
@@ -325,8 +327,11 @@ class _Growing:
 
     def of_two(self, wire: Wire) -> Wire:
         """Combines the wire with one of the same shape and type, possibly itself."""
-        same = [w for w in (*self.wires, *self.given.values())
-                if w.array.dtype == wire.array.dtype and w.array.shape == wire.array.shape and w.is_tame]  # fmt: skip
+        same = [
+            w
+            for w in (*self.wires, *self.given.values())
+            if w.array.dtype == wire.array.dtype and w.array.shape == wire.array.shape and w.is_tame
+        ]
         other = self.pick(same)
         if wire.array.dtype not in (np.float32, np.float16, np.int64, np.int32):
             return self.identity(wire)

@@ -275,8 +275,12 @@ class _Graph:
                                coordinate_transformation_mode=coordinates, cubic_coeff_a=-0.75)  # fmt: skip
         else:
             size = self.node("Mul", [shape, self.constant([1, 1, 2, 3], "int64")])
-            larger = self.node("Resize", [x, none, self.constant([], "float32"), size], mode=mode,
-                               coordinate_transformation_mode=coordinates)  # fmt: skip
+            larger = self.node(
+                "Resize",
+                [x, none, self.constant([], "float32"), size],
+                mode=mode,
+                coordinate_transformation_mode=coordinates,
+            )
         return self.node("Resize", [larger, none, none, shape], mode="linear")
 
     def regions(self, x: str) -> str:
@@ -334,9 +338,11 @@ class _Graph:
         iteration, keep, carried = (self.name(kind) for kind in ("iteration", "keep", "carried"))
         output = self.simple(graph, carried)
         on = graph.node("Identity", [keep])
-        inputs = [helper.make_tensor_value_info(iteration, TensorProto.INT64, []),
-                  helper.make_tensor_value_info(keep, TensorProto.BOOL, []),
-                  helper.make_tensor_value_info(carried, FLOAT, None)]  # fmt: skip
+        inputs = [
+            helper.make_tensor_value_info(iteration, TensorProto.INT64, []),
+            helper.make_tensor_value_info(keep, TensorProto.BOOL, []),
+            helper.make_tensor_value_info(carried, FLOAT, None),
+        ]
         outputs = [
             helper.make_tensor_value_info(on, TensorProto.BOOL, []),
             helper.make_tensor_value_info(output, FLOAT, None),

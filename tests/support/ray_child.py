@@ -42,8 +42,12 @@ def a_batch(cluster: batch.Cluster) -> dict[str, Any]:
     again = batch.run(MODEL, [str(FOLDER / "in")], FOLDER / "ray", cluster=cluster)
     got, want = arrays(FOLDER / "ray"), arrays(FOLDER / "alone")
     near = all(np.allclose(got[name], want[name], atol=1e-5) for name in want)
-    return {"samples": [alone.samples, report.samples, again.samples], "equal": got.keys() == want.keys() and near,
-            "workers": report.workers, "threads": report.threads}  # fmt: skip
+    return {
+        "samples": [alone.samples, report.samples, again.samples],
+        "equal": got.keys() == want.keys() and near,
+        "workers": report.workers,
+        "threads": report.threads,
+    }
 
 
 def killed(cluster: batch.Cluster) -> dict[str, Any]:
@@ -84,7 +88,7 @@ def a_predictor() -> dict[str, Any]:
         "num_cpus": 1,
         "batch_size": 7,
         "compute": ray.data.ActorPoolStrategy(size=1),
-    }  # fmt: skip
+    }
     images = ray.data.read_images(str(FOLDER / "rows"), mode="RGB", include_paths=True)
     rows = sorted(images.map_batches(Predictor, **options).take_all(), key=lambda row: row["path"])
     of_images = [row["y"].tolist() for row in rows] == [w.tolist() for w in want]
@@ -131,13 +135,18 @@ def memory() -> dict[str, Any]:
 
     images = ray.data.range(count, override_num_blocks=50).map_batches(image, batch_size=200)
     start = time.perf_counter()
-    rows = images.map_batches(Watched, fn_constructor_args=(MODEL,), num_cpus=1, batch_size=50,
-                                compute=ray.data.ActorPoolStrategy(size=1)).take_all()  # fmt: skip
+    rows = images.map_batches(
+        Watched, fn_constructor_args=(MODEL,), num_cpus=1, batch_size=50, compute=ray.data.ActorPoolStrategy(size=1)
+    ).take_all()
     seconds = time.perf_counter() - start
     held = [row["memory"] for row in rows]
-    return {"rows": len(rows), "different": len({row["id"] for row in rows}), "seconds": seconds,
-            "early": float(np.median(held[count // 5 : 2 * count // 5])),
-            "late": float(np.median(held[-count // 5 :]))}  # fmt: skip
+    return {
+        "rows": len(rows),
+        "different": len({row["id"] for row in rows}),
+        "seconds": seconds,
+        "early": float(np.median(held[count // 5 : 2 * count // 5])),
+        "late": float(np.median(held[-count // 5 :])),
+    }
 
 
 def started() -> Cluster:

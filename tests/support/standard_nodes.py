@@ -15,8 +15,10 @@ from onnx import TensorProto, helper
 import polyop
 
 DTYPES = {"f32": np.float32, "f16": np.float16, "f64": np.float64}
-PROTO = {np.dtype(t): getattr(TensorProto, n) for t, n in
-         ((np.float32, "FLOAT"), (np.float16, "FLOAT16"), (np.float64, "DOUBLE"), (np.int64, "INT64"))}  # fmt: skip
+PROTO = {
+    np.dtype(t): getattr(TensorProto, n)
+    for t, n in ((np.float32, "FLOAT"), (np.float16, "FLOAT16"), (np.float64, "DOUBLE"), (np.int64, "INT64"))
+}
 
 
 @dataclass
@@ -181,9 +183,12 @@ def odd_cases() -> Iterator[Case]:
     ):  # fmt: skip
         yield Case("NonMaxSuppression", 11, inputs)
     for x, offset, attributes in (
-        (f(0, 2, 4, 4), f(0, 8, 3, 3), {}), (f(1, 2, 4, 4), f(1, 8, 4, 3), {}), (f(1, 2, 4, 4), f(1, 8, 3, 3), {"offset_group": 2}),
-        (f(1, 2, 4, 4), f(1, 8, 3, 3), {"group": 3}), (f(1, 2, 4, 4), f(1, 8, 3, 3), {"kernel_shape": [3, 3]}),
-    ):  # fmt: skip
+        (f(0, 2, 4, 4), f(0, 8, 3, 3), {}),
+        (f(1, 2, 4, 4), f(1, 8, 4, 3), {}),
+        (f(1, 2, 4, 4), f(1, 8, 3, 3), {"offset_group": 2}),
+        (f(1, 2, 4, 4), f(1, 8, 3, 3), {"group": 3}),
+        (f(1, 2, 4, 4), f(1, 8, 3, 3), {"kernel_shape": [3, 3]}),
+    ):
         yield Case("DeformConv", 19, [x, f(2, 2, 2, 2), offset], attributes)
     for shape, scale, bias in (
         ((1, 2), 2, 2), ((0, 2, 3), 2, 2), ((1, 2, 0), 2, 2), ((1, 2, 3), 3, 2), ((1, 0, 3), 0, 0), ((1, 2, 3, 1, 1, 1, 1, 2), 2, 2),

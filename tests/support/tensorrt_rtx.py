@@ -74,8 +74,11 @@ def convert(program: str, model: Path, *arguments: str) -> dict:
     engine = model.with_suffix(".engine")
     done = subprocess.run(
         [program, "convert", str(model), "-o", str(engine), "--json", *arguments],
-        env=environment(RUNTIME, POLYOP_TENSORRT="tensorrt_rtx_bindings"), capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        env=environment(RUNTIME, POLYOP_TENSORRT="tensorrt_rtx_bindings"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert engine.stat().st_size > 1000
     needs = json.loads(Path(f"{engine}.json").read_text())

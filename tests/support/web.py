@@ -79,8 +79,10 @@ class _Page(http.server.ThreadingHTTPServer):
 class _Handler(http.server.SimpleHTTPRequestHandler):
     server: _Page
     extensions_map: ClassVar[dict[str, str]] = {
-        **http.server.SimpleHTTPRequestHandler.extensions_map, ".mjs": "text/javascript", ".js": "text/javascript",
-    }  # fmt: skip
+        **http.server.SimpleHTTPRequestHandler.extensions_map,
+        ".mjs": "text/javascript",
+        ".js": "text/javascript",
+    }
 
     def do_POST(self) -> None:
         self.server.results = self.rfile.read(int(self.headers["Content-Length"])).decode()

@@ -205,9 +205,12 @@ def test_program_inspects_verifies_and_measures(prefix: Path, models: Path) -> N
     library = ["--onnxruntime", windows_path(RUNTIME)]
     model = name_of(models)
     report, expected = (
-        json.loads(said) for said in (polyop(prefix, "inspect", model, *library, "--json"),
-                                      here("inspect", str(models / "modèle.onnx"), "--json"))
-    )  # fmt: skip
+        json.loads(said)
+        for said in (
+            polyop(prefix, "inspect", model, *library, "--json"),
+            here("inspect", str(models / "modèle.onnx"), "--json"),
+        )
+    )
     assert report.pop("model", None) != expected.pop("model", None)
     for each in (*report["operators"], *expected["operators"]):
         # Further runtimes depend on the libraries that have been built here.

@@ -94,8 +94,9 @@ def pooled() -> Built:
     from torch_geometric.nn import GCNConv, global_mean_pool
 
     return _Graph([GCNConv(8, 8)], global_mean_pool), lambda nodes, edges: (
-        *_edges(nodes, edges), (torch.arange(nodes) >= nodes // 2).long()
-    )  # fmt: skip
+        *_edges(nodes, edges),
+        (torch.arange(nodes) >= nodes // 2).long(),
+    )
 
 
 class _Selected(torch.nn.Module):
@@ -203,8 +204,10 @@ def unet_2d_condition() -> Built:
                                down_block_types=("CrossAttnDownBlock2D", "DownBlock2D"),
                                up_block_types=("UpBlock2D", "CrossAttnUpBlock2D"))  # fmt: skip
     return net, lambda batch, height, width: (
-        torch.randn(batch, 4, height, width), torch.randint(0, 99, (batch,)), torch.randn(batch, 7, 16)
-    )  # fmt: skip
+        torch.randn(batch, 4, height, width),
+        torch.randint(0, 99, (batch,)),
+        torch.randn(batch, 7, 16),
+    )
 
 
 class _Part(torch.nn.Module):
@@ -220,8 +223,12 @@ class _Part(torch.nn.Module):
 def vae_encoder() -> Built:
     from diffusers import AutoencoderKL
 
-    net = AutoencoderKL(block_out_channels=(8, 16), norm_num_groups=4, down_block_types=("DownEncoderBlock2D",) * 2,
-                        up_block_types=("UpDecoderBlock2D",) * 2)  # fmt: skip
+    net = AutoencoderKL(
+        block_out_channels=(8, 16),
+        norm_num_groups=4,
+        down_block_types=("DownEncoderBlock2D",) * 2,
+        up_block_types=("UpDecoderBlock2D",) * 2,
+    )
     return _Part(lambda net, x: net._encode(x), net), lambda batch, height, width: torch.randn(batch, 3, height, width)
 
 
@@ -229,8 +236,12 @@ def vae_encoder() -> Built:
 def vae_decoder() -> Built:
     from diffusers import AutoencoderKL
 
-    net = AutoencoderKL(block_out_channels=(8, 16), norm_num_groups=4, down_block_types=("DownEncoderBlock2D",) * 2,
-                        up_block_types=("UpDecoderBlock2D",) * 2)  # fmt: skip
+    net = AutoencoderKL(
+        block_out_channels=(8, 16),
+        norm_num_groups=4,
+        down_block_types=("DownEncoderBlock2D",) * 2,
+        up_block_types=("UpDecoderBlock2D",) * 2,
+    )
     return _Part(lambda net, x: net._decode(x, return_dict=False)[0], net), lambda batch, height, width: torch.randn(
         batch, 4, height, width
     )
@@ -257,9 +268,11 @@ def sd3() -> Built:
                                 num_attention_heads=2, joint_attention_dim=16, caption_projection_dim=32,
                                 pooled_projection_dim=16, out_channels=4, pos_embed_max_size=16)  # fmt: skip
     return net, lambda batch, height, width, tokens: (
-        torch.randn(batch, 4, height, width), torch.randn(batch, tokens, 16), torch.randn(batch, 16),
+        torch.randn(batch, 4, height, width),
+        torch.randn(batch, tokens, 16),
+        torch.randn(batch, 16),
         torch.randint(0, 99, (batch,)),
-    )  # fmt: skip
+    )
 
 
 @model("diffusers", batch=(2, 3, 1), time=(16, 24, 12), tokens=(7, 11, 5))
@@ -270,9 +283,13 @@ def flux() -> Built:
                                  num_attention_heads=2, joint_attention_dim=16, pooled_projection_dim=16,
                                  axes_dims_rope=(4, 4, 8))  # fmt: skip
     return net, lambda batch, time, tokens: (
-        torch.randn(batch, time, 8), torch.randn(batch, tokens, 16), torch.randn(batch, 16), torch.rand(batch),
-        torch.randint(0, 9, (time, 3)).float(), torch.zeros(tokens, 3),
-    )  # fmt: skip
+        torch.randn(batch, time, 8),
+        torch.randn(batch, tokens, 16),
+        torch.randn(batch, 16),
+        torch.rand(batch),
+        torch.randint(0, 9, (time, 3)).float(),
+        torch.zeros(tokens, 3),
+    )
 
 
 @model("diffusers", batch=(1, 2, 3), tokens=(7, 11, 5))
@@ -282,8 +299,10 @@ def wan() -> Built:
     net = WanTransformer3DModel(num_attention_heads=2, attention_head_dim=12, in_channels=4, out_channels=4, text_dim=16,
                                 freq_dim=16, ffn_dim=32, num_layers=2, rope_max_seq_len=32)  # fmt: skip
     return net, lambda batch, tokens: (
-        torch.randn(batch, 4, 2, 8, 8), torch.randint(0, 99, (batch,)), torch.randn(batch, tokens, 16)
-    )  # fmt: skip
+        torch.randn(batch, 4, 2, 8, 8),
+        torch.randint(0, 99, (batch,)),
+        torch.randn(batch, tokens, 16),
+    )
 
 
 @model("diffusers", batch=(2, 3, 1), tokens=(7, 11, 5))
@@ -294,8 +313,10 @@ def pixart() -> Built:
                                    sample_size=8, cross_attention_dim=32, caption_channels=16, norm_num_groups=4,
                                    use_additional_conditions=False)  # fmt: skip
     return net, lambda batch, tokens: (
-        torch.randn(batch, 4, 8, 8), torch.randn(batch, tokens, 16), torch.randint(0, 99, (batch,))
-    )  # fmt: skip
+        torch.randn(batch, 4, 8, 8),
+        torch.randn(batch, tokens, 16),
+        torch.randint(0, 99, (batch,)),
+    )
 
 
 def _forecast(name: str, **options: Any) -> Built:
@@ -365,8 +386,9 @@ def ft_transformer() -> Built:
 
     options = {**FTTransformer.get_default_kwargs(1), "d_block": 16, "attention_n_heads": 2}
     return FTTransformer(n_cont_features=4, cat_cardinalities=[3, 5], d_out=1, **options), lambda batch: (
-        torch.randn(batch, 4), torch.randint(0, 3, (batch, 2))
-    )  # fmt: skip
+        torch.randn(batch, 4),
+        torch.randint(0, 3, (batch, 2)),
+    )
 
 
 @model("pytorch-tabnet", batch=(4, 7, 1))

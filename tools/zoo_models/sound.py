@@ -33,9 +33,13 @@ def _transformers(name: str, kind: str, **options: Any) -> Any:
 
 
 for _name, _kind, _options in (
-    ("Wav2Vec2", "ForCTC", {}), ("Hubert", "Model", {}), ("WavLM", "Model", {}), ("UniSpeechSat", "Model", {}),
-    ("Data2VecAudio", "Model", {"conv_pos_kernel_size": 3, "num_conv_pos_embeddings": 2}), ("SEW", "Model", {"squeeze_factor": 2}),
-):  # fmt: skip
+    ("Wav2Vec2", "ForCTC", {}),
+    ("Hubert", "Model", {}),
+    ("WavLM", "Model", {}),
+    ("UniSpeechSat", "Model", {}),
+    ("Data2VecAudio", "Model", {"conv_pos_kernel_size": 3, "num_conv_pos_embeddings": 2}),
+    ("SEW", "Model", {"squeeze_factor": 2}),
+):
     add("transformers", f"{_name}{_kind}", lambda n=_name, k=_kind, o=_options: wave(_transformers(n, k, **{**CONVS, **o})),
         batch=(2, 3, 1), time=(400, 611, 320))  # fmt: skip
 
@@ -164,8 +168,11 @@ def wav2letter() -> Built:
 def wav2vec2() -> Built:
     from torchaudio.models import wav2vec2_model
 
-    return wave(wav2vec2_model("layer_norm", [(16, 10, 5), (16, 4, 4)], True, 32, 0.0, 16, 2, 2, 2, 0.0, 48, 0.0, 0.0, True,
-                               0.0, 9))  # fmt: skip
+    return wave(
+        wav2vec2_model(
+            "layer_norm", [(16, 10, 5), (16, 4, 4)], True, 32, 0.0, 16, 2, 2, 2, 0.0, 48, 0.0, 0.0, True, 0.0, 9
+        )
+    )
 
 
 @model("torchaudio", batch=(2, 3, 1), time=(1600, 2000, 1400))
@@ -217,10 +224,14 @@ def tacotron2_decoder() -> Built:
             return self.net.decode(frame, *states, memory, self.net.attention_layer.memory_layer(memory), mask)
 
     return Step(), lambda batch, time: (
-        torch.randn(batch, 8), torch.randn(batch, time, 16), torch.arange(time).expand(batch, time) >= time - 1,
-        *(torch.randn(batch, 16) for _ in range(4)), torch.rand(batch, time), torch.rand(batch, time),
+        torch.randn(batch, 8),
+        torch.randn(batch, time, 16),
+        torch.arange(time).expand(batch, time) >= time - 1,
+        *(torch.randn(batch, 16) for _ in range(4)),
+        torch.rand(batch, time),
+        torch.rand(batch, time),
         torch.randn(batch, 16),
-    )  # fmt: skip
+    )
 
 
 @model("torchaudio", batch=(2, 3, 1), time=(1600, 2000, 1111))

@@ -26,8 +26,10 @@ def configured(name: str, **options: Any) -> Any:
     import transformers
 
     config = getattr(transformers, f"{name}Config")
-    known = {**{name: None for base in config.__mro__ for name in getattr(base, "__annotations__", {})},
-             **dict.fromkeys(vars(config()))}  # fmt: skip
+    known = {
+        **{name: None for base in config.__mro__ for name in getattr(base, "__annotations__", {})},
+        **dict.fromkeys(vars(config())),
+    }
     known |= dict.fromkeys(getattr(config, "attribute_map", {}))
     return config(**{**{key: value for key, value in TINY.items() if key in known}, **options})
 
@@ -90,8 +92,12 @@ for _name, _kind, _options in (
     ("Esm", "Model", {"position_embedding_type": "rotary", "mask_token_id": 4}),
 ):  # fmt: skip
     _masked = _name not in ("Mamba", "Rwkv", "FNet")
-    add("transformers", f"{_name}{_kind}", lambda n=_name, k=_kind, m=_masked, o=_options: _transformers(n, k, m, False, **o),
-        **SIZES)  # fmt: skip
+    add(
+        "transformers",
+        f"{_name}{_kind}",
+        lambda n=_name, k=_kind, m=_masked, o=_options: _transformers(n, k, m, False, **o),
+        **SIZES,
+    )
 
 for _name, _kind, _options in (
     ("T5", "ForConditionalGeneration", {}), ("Bart", "ForConditionalGeneration", {}), ("Marian", "MTModel", {}),
@@ -145,10 +151,14 @@ def mlstm_and_slstm() -> Built:
     import xlstm
 
     config = xlstm.xLSTMLMModelConfig(
-        vocab_size=99, context_length=16, num_blocks=2, embedding_dim=32, slstm_at=[1],
+        vocab_size=99,
+        context_length=16,
+        num_blocks=2,
+        embedding_dim=32,
+        slstm_at=[1],
         mlstm_block=xlstm.mLSTMBlockConfig(mlstm=xlstm.mLSTMLayerConfig(num_heads=2)),
         slstm_block=xlstm.sLSTMBlockConfig(slstm=xlstm.sLSTMLayerConfig(backend="vanilla", num_heads=2)),
-    )  # fmt: skip
+    )
     return _of_tokens(xlstm.xLSTMLMModel(config))
 
 
@@ -242,8 +252,9 @@ def axial() -> Built:
 def enformer() -> Built:
     from enformer_pytorch import Enformer
 
-    net = Enformer.from_hparams(dim=48, depth=1, heads=2, output_heads={"human": 7}, target_length=8, num_downsamples=3,
-                                dim_divisible_by=8)  # fmt: skip
+    net = Enformer.from_hparams(
+        dim=48, depth=1, heads=2, output_heads={"human": 7}, target_length=8, num_downsamples=3, dim_divisible_by=8
+    )
     return net, lambda batch: torch.randint(0, 5, (batch, 128))
 
 

@@ -118,8 +118,9 @@ def raft() -> Built:
             return self.net(first, second, num_flow_updates=2)[-1]
 
     return Last(), lambda batch, height, width: (
-        torch.rand(batch, 3, height, width), torch.rand(batch, 3, height, width)
-    )  # fmt: skip
+        torch.rand(batch, 3, height, width),
+        torch.rand(batch, 3, height, width),
+    )
 
 
 @model("torchvision", batch=(1, 2, 3), frames=(8, 10, 12))
@@ -262,15 +263,20 @@ def lightglue() -> Built:
 
         def forward(self, k0: Any, d0: Any, k1: Any, d1: Any) -> Any:
             size = torch.tensor([[64.0, 64.0]])
-            found = self.net({
-                "image0": {"keypoints": k0, "descriptors": d0, "image_size": size},
-                "image1": {"keypoints": k1, "descriptors": d1, "image_size": size},
-            })  # fmt: skip
+            found = self.net(
+                {
+                    "image0": {"keypoints": k0, "descriptors": d0, "image_size": size},
+                    "image1": {"keypoints": k1, "descriptors": d1, "image_size": size},
+                }
+            )
             return found["matches0"], found["matching_scores0"]
 
     return Pair(), lambda points, others: (
-        64 * torch.rand(1, points, 2), torch.randn(1, points, 32), 64 * torch.rand(1, others, 2), torch.randn(1, others, 32)
-    )  # fmt: skip
+        64 * torch.rand(1, points, 2),
+        torch.randn(1, points, 32),
+        64 * torch.rand(1, others, 2),
+        torch.randn(1, others, 32),
+    )
 
 
 @model("transformers", batch=(2, 3, 1))
@@ -279,8 +285,9 @@ def grounding_dino() -> Built:
 
     swin = transformers.SwinConfig(image_size=64, embed_dim=8, depths=[1] * 4, num_heads=[1, 1, 2, 2], window_size=4,
                                    out_features=["stage2", "stage3", "stage4"])  # fmt: skip
-    bert = transformers.BertConfig(vocab_size=2000, hidden_size=32, num_hidden_layers=1, num_attention_heads=2,
-                                   intermediate_size=32)  # fmt: skip
+    bert = transformers.BertConfig(
+        vocab_size=2000, hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32
+    )
     config = transformers.GroundingDinoConfig(
         backbone_config=swin, text_config=bert, d_model=32, encoder_layers=1, decoder_layers=2, encoder_attention_heads=2,
         decoder_attention_heads=2, encoder_ffn_dim=32, decoder_ffn_dim=32, num_queries=10, max_text_len=16,
@@ -296,8 +303,9 @@ def grounding_dino() -> Built:
             return found.logits, found.pred_boxes
 
     return Detector(), lambda batch: (
-        torch.rand(batch, 3, 64, 64), torch.tensor([[101, 5, 6, 1012, 7, 1012, 102]]).repeat(batch, 1)
-    )  # fmt: skip
+        torch.rand(batch, 3, 64, 64),
+        torch.tensor([[101, 5, 6, 1012, 7, 1012, 102]]).repeat(batch, 1),
+    )
 
 
 VIT = {"image_size": 32, "patch_size": 8, "num_classes": 5, "dim": 32, "depth": 2, "heads": 2, "mlp_dim": 32}
@@ -384,9 +392,13 @@ def sam_decoder() -> Built:
     from segment_anything.utils.onnx import SamOnnxModel
 
     return SamOnnxModel(_sam(), return_single_mask=False), lambda points: (
-        torch.randn(1, 16, 8, 8), 64 * torch.rand(1, points, 2), torch.randint(0, 2, (1, points)).float(),
-        torch.randn(1, 1, 32, 32), torch.ones(1), torch.tensor([48.0, 64.0]),
-    )  # fmt: skip
+        torch.randn(1, 16, 8, 8),
+        64 * torch.rand(1, points, 2),
+        torch.randint(0, 2, (1, points)).float(),
+        torch.randn(1, 1, 32, 32),
+        torch.ones(1),
+        torch.tensor([48.0, 64.0]),
+    )
 
 
 @model("sam2", **BATCH)
@@ -551,8 +563,9 @@ def unet() -> Built:
     from denoising_diffusion_pytorch import Unet
 
     return Unet(dim=8, dim_mults=(1, 2), flash_attn=False), lambda batch, height, width: (
-        torch.randn(batch, 3, height, width), torch.randint(0, 100, (batch,))
-    )  # fmt: skip
+        torch.randn(batch, 3, height, width),
+        torch.randint(0, 100, (batch,)),
+    )
 
 
 @model("facenet-pytorch", **BATCH)
@@ -576,8 +589,9 @@ def simsiam() -> Built:
 def slow_r50() -> Built:
     from pytorchvideo.models.resnet import create_resnet
 
-    net = create_resnet(model_depth=50, model_num_class=5, stem_dim_out=8, head_pool_kernel_size=(1, 1, 1),
-                        head_pool=torch.nn.AvgPool3d)  # fmt: skip
+    net = create_resnet(
+        model_depth=50, model_num_class=5, stem_dim_out=8, head_pool_kernel_size=(1, 1, 1), head_pool=torch.nn.AvgPool3d
+    )
     return net, lambda batch, frames: torch.rand(batch, 3, frames, 32, 32)
 
 

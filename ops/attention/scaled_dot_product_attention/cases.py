@@ -30,9 +30,11 @@ def _(dtype: torch.dtype) -> Call:
         return torch.softmax(q @ k.mT / 8, -1) @ v
 
     return Call(
-        lambda *t: torch.ops.polyop.scaled_dot_product_attention(*t, None)[0], [q, k, v], {"torch": composed},
+        lambda *t: torch.ops.polyop.scaled_dot_product_attention(*t, None)[0],
+        [q, k, v],
+        {"torch": composed},
         flops=4.0 * 8 * 900 * 900 * 64,
-    )  # fmt: skip
+    )
 
 
 cases.in_half("8 x 900 queries, 900 keys, 32")

@@ -40,8 +40,9 @@ def _(threads: int) -> Contest:
 def _(n: int) -> Call:
     cell, starts, lengths, side = runs(n)
     position = torch.stack([cell // side, cell % side, cell * 0, cell * 0], 1)
-    return call("quick_cumsum", gaussian(n, 16), position, lengths, starts, batch_size=1, dimension=1, height=side,
-                width=side)  # fmt: skip
+    return call(
+        "quick_cumsum", gaussian(n, 16), position, lengths, starts, batch_size=1, dimension=1, height=side, width=side
+    )
 
 
 @cases.gradient("quick_cumsum 150,000 points, 80 channels to 128x128")
@@ -54,5 +55,8 @@ def _() -> Call:
 
 cases.small(
     [(3, 4), torch.tensor([[0, 1, 0, 0], [0, 1, 0, 0], [1, 2, 0, 1]]), torch.tensor([2, 1]), torch.tensor([0, 2])],
-    batch_size=2, dimension=1, height=2, width=3,
-)  # fmt: skip
+    batch_size=2,
+    dimension=1,
+    height=2,
+    width=3,
+)

@@ -23,8 +23,9 @@ def _(threads: int) -> Contest:
         shared = torch.stack([areas_shared(box, ta) for box in tb], 1)
         return shared / (area_a[:, None] + area_b - shared)
 
-    return Contest(ours, {"torch formulation": with_torch(formulation)}, bytes_of(a, b) + 2000 * 100 * 4,
-                   tolerance=1e-3)  # fmt: skip
+    return Contest(
+        ours, {"torch formulation": with_torch(formulation)}, bytes_of(a, b) + 2000 * 100 * 4, tolerance=1e-3
+    )
 
 
 @cases.gpu("2,000 x 2,000 boxes")

@@ -21,8 +21,12 @@ def _(threads: int) -> Contest:
     ours = session("polyop::DiffIoURotated", feeds, threads, attributes={"dimensions": 3})
     formula = formulas.find("diff_iou_rotated").formula
     tensors = [torch.from_numpy(t) for t in feeds.values()]
-    return Contest(ours, {"torch formulation": with_torch(lambda: formula(*tensors, dimensions=3))},
-                   bytes_of(a, b) + 20000 * 4, tolerance=1e-3)  # fmt: skip
+    return Contest(
+        ours,
+        {"torch formulation": with_torch(lambda: formula(*tensors, dimensions=3))},
+        bytes_of(a, b) + 20000 * 4,
+        tolerance=1e-3,
+    )
 
 
 cases.growth("pairs of boxes", 1000, MILLION)(lambda n: call("diff_iou_rotated", rotated(n)[None], rotated(n)[None]))

@@ -26,8 +26,12 @@ def _(threads: int) -> Contest:
         sorted_ = torch.where(position < count, order, torch.where(position == count, order[..., :1], free))
         return torch.where(count < 3, free, sorted_).to(torch.int32)
 
-    return Contest(ours, {"torch formulation": with_torch(formulation)}, bytes_of(*feeds.values()) + 20000 * 36,
-                   same=lambda a, b: (a[0] == b[0]).mean() > 0.9999)  # fmt: skip
+    return Contest(
+        ours,
+        {"torch formulation": with_torch(formulation)},
+        bytes_of(*feeds.values()) + 20000 * 36,
+        same=lambda a, b: (a[0] == b[0]).mean() > 0.9999,
+    )
 
 
 @cases.growth("pairs of boxes", 1000, MILLION)

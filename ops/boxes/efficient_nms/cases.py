@@ -17,9 +17,13 @@ def _(threads: int) -> Contest:
     boxes, _ = boxes_of("spread", 8400)
     scores = (rng.random((1, 8400, 80)) ** 8).astype(np.float32)
     attributes = {
-        "score_threshold": 0.25, "iou_threshold": 0.5, "max_output_boxes": 100, "background_class": -1,
-        "score_activation": 0, "box_coding": 0,
-    }  # fmt: skip
+        "score_threshold": 0.25,
+        "iou_threshold": 0.5,
+        "max_output_boxes": 100,
+        "background_class": -1,
+        "score_activation": 0,
+        "box_coding": 0,
+    }
     names = ["num", "boxes", "scores", "classes"]
     ours = session("TRT::EfficientNMS_TRT", {"b": boxes[None], "s": scores}, threads, names, attributes=attributes)
     by_class = np.ascontiguousarray(scores.transpose(0, 2, 1))

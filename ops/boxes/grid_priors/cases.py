@@ -11,8 +11,12 @@ cases = Cases(__file__)
 @cases.cpu("9 anchors, 200x304")
 def _(threads: int) -> Contest:
     base, height, width = normal(0, 9, 4), np.zeros(200, np.int64), np.zeros(304, np.int64)
-    ours = session("mmdeploy::GridPriorsTRT", {"base": base, "h": height, "w": width}, threads,
-                   attributes={"stride_h": 4, "stride_w": 4})  # fmt: skip
+    ours = session(
+        "mmdeploy::GridPriorsTRT",
+        {"base": base, "h": height, "w": width},
+        threads,
+        attributes={"stride_h": 4, "stride_w": 4},
+    )
     tb = torch.from_numpy(base)
 
     def formulation() -> torch.Tensor:
@@ -24,8 +28,10 @@ def _(threads: int) -> Contest:
     features, image = np.zeros((1, 1, 200, 304), np.float32), np.zeros((1, 3, 800, 1216), np.float32)
     openvino = in_openvino("ExperimentalDetectronPriorGridGenerator", 6, [base - 2, features, image], threads,
                            flatten=True, h=0, w=0, stride_x=4.0, stride_y=4.0)  # fmt: skip
-    rivals = {"torch formulation": with_torch(formulation),
-              "OpenVINO ExperimentalDetectronPriorGridGenerator": openvino}  # fmt: skip
+    rivals = {
+        "torch formulation": with_torch(formulation),
+        "OpenVINO ExperimentalDetectronPriorGridGenerator": openvino,
+    }
     return Contest(ours, rivals, 9 * 200 * 304 * 16)
 
 

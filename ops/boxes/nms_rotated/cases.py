@@ -29,8 +29,9 @@ def _(threads: int, kind: str) -> Contest:
     ours = session("mmdeploy::NMSRotated", feeds, threads, attributes=attributes)
     openvino = in_openvino("NMSRotated", 13, list(feeds.values()), threads,
                            constants=[len(boxes), np.float32(0.5), np.float32(-1)], clockwise=True)  # fmt: skip
-    return Contest(ours, {"OpenVINO NMSRotated": first_output(openvino)}, bytes_of(boxes, scores),
-                   same=nearly_the_same_boxes)  # fmt: skip
+    return Contest(
+        ours, {"OpenVINO NMSRotated": first_output(openvino)}, bytes_of(boxes, scores), same=nearly_the_same_boxes
+    )
 
 
 def nearly_the_same_boxes(ours: list[np.ndarray], theirs: list[np.ndarray]) -> bool:

@@ -22,8 +22,9 @@ def _(threads: int) -> Contest:
     ours = session("polyop::PointsInPolygons", {"points": points, "polygons": polygons}, threads)
     formula = formulas.find("points_in_polygons").formula
     tensors = torch.from_numpy(points), torch.from_numpy(polygons)
-    return Contest(ours, {"torch formulation": with_torch(lambda: formula(*tensors))},
-                   bytes_of(points, polygons) + 20000 * 64 * 4)  # fmt: skip
+    return Contest(
+        ours, {"torch formulation": with_torch(lambda: formula(*tensors))}, bytes_of(points, polygons) + 20000 * 64 * 4
+    )
 
 
 cases.growth("points, 64 quadrilaterals", 1000, 10 * MILLION)(

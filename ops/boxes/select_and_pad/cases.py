@@ -12,8 +12,9 @@ cases = Cases(__file__)
 def _(threads: int) -> Contest:
     feat, invalid = normal(32, 6, 40_000, 256), normal(33, 256)
     flags = (np.random.default_rng(34).random(40_000) < 0.2).astype(np.int32)
-    ours = session("::SelectAndPadPlugin", {"feat": feat, "flags": flags, "invalid": invalid}, threads,
-                   attributes={"P": 10_000})  # fmt: skip
+    ours = session(
+        "::SelectAndPadPlugin", {"feat": feat, "flags": flags, "invalid": invalid}, threads, attributes={"P": 10_000}
+    )
     tf, tg, tv = (torch.from_numpy(t) for t in (feat, flags, invalid))
 
     def formulation() -> torch.Tensor:

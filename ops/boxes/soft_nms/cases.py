@@ -26,9 +26,12 @@ def _(threads: int, method: str) -> Contest:
     rivals = {}
     if method == "gaussian":  # OpenVINO's weight is exp(-IoU^2 / (2 sigma))
         rivals["OpenVINO NonMaxSuppression"] = in_openvino(
-            "NonMaxSuppression", 9, [boxes[None], scores[None, None]], threads,
+            "NonMaxSuppression",
+            9,
+            [boxes[None], scores[None, None]],
+            threads,
             constants=[len(boxes), np.float32(1), np.float32(1e-3), np.float32(0.25)],
-        )  # fmt: skip
+        )
     return Contest(ours, rivals, bytes_of(boxes, scores), same=scores_fall_alike)
 
 

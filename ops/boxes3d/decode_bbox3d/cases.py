@@ -19,10 +19,14 @@ def _(threads: int, scores_above: float) -> Contest:
     bottoms = [-1.78, -0.6, -0.6]
     min_score = float(1 / (1 + np.exp(-np.quantile(cls.reshape(-1, classes).max(1), 1 - scores_above))))
     attributes = {
-        "point_cloud_range": [0.0, -39.68, -3.0, 69.12, 39.68, 1.0], "anchors": table.ravel().tolist(),
-        "anchor_bottom_height": bottoms, "dir_offset": 0.78539, "dir_limit_offset": 0.0, "num_dir_bins": 2,
+        "point_cloud_range": [0.0, -39.68, -3.0, 69.12, 39.68, 1.0],
+        "anchors": table.ravel().tolist(),
+        "anchor_bottom_height": bottoms,
+        "dir_offset": 0.78539,
+        "dir_limit_offset": 0.0,
+        "num_dir_bins": 2,
         "score_thresh": min_score,
-    }  # fmt: skip
+    }
     feeds = {"cls": cls, "box": box, "dir": direction}
     ours = session("polyop::DecodeBbox3DPlugin", feeds, threads, ["boxes", "num"], attributes=attributes)
     tc, tb, td = torch.from_numpy(cls), torch.from_numpy(box), torch.from_numpy(direction)
@@ -46,8 +50,12 @@ def _(threads: int, scores_above: float) -> Contest:
 
     # Of `box` and `dir`, only the kept entries are read.
     moved = bytes_of(cls) + scores_above * bytes_of(box, direction) + height * width * anchors * 9 * 4
-    return Contest(ours, {"torch formulation": with_torch(formulation)}, moved,
-                   same=lambda a, b: np.mean(np.abs(a[0] - b[0]) > 1e-2) < 1e-3)  # fmt: skip
+    return Contest(
+        ours,
+        {"torch formulation": with_torch(formulation)},
+        moved,
+        same=lambda a, b: np.mean(np.abs(a[0] - b[0]) > 1e-2) < 1e-3,
+    )
 
 
 @cases.growth("cells", 1000, MILLION)

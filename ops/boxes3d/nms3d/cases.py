@@ -16,8 +16,12 @@ def _(threads: int, extent: float) -> Contest:
     scores = (np.random.default_rng(34).permutation(4096) / 4096).astype(np.float32)
     ours = session("polyop::NMS3D", {"boxes": boxes, "scores": scores}, threads, attributes={"iou_threshold": 0.2})
     seen = np.ascontiguousarray(boxes[:, [0, 1, 3, 4, 6]])
-    flat = session("mmdeploy::NMSRotated", {"boxes": seen, "scores": scores}, threads,
-                   attributes={"iou_threshold": 0.2, "score_threshold": -1.0})  # fmt: skip
+    flat = session(
+        "mmdeploy::NMSRotated",
+        {"boxes": seen, "scores": scores},
+        threads,
+        attributes={"iou_threshold": 0.2, "score_threshold": -1.0},
+    )
     t, area, reach = (torch.from_numpy(a) for a in (seen, seen[:, 2] * seen[:, 3], np.hypot(*seen[:, 2:4].T) / 2))
 
     def formulation() -> torch.Tensor:
@@ -32,8 +36,12 @@ def _(threads: int, extent: float) -> Contest:
             left = left[stays]
         return torch.stack(kept)
 
-    return Contest(ours, {"torch formulation": with_torch(formulation)}, same=lambda a, b: np.array_equal(a[0], b[0]),
-                   yardstick=("polyop NMSRotated", flat))  # fmt: skip
+    return Contest(
+        ours,
+        {"torch formulation": with_torch(formulation)},
+        same=lambda a, b: np.array_equal(a[0], b[0]),
+        yardstick=("polyop NMSRotated", flat),
+    )
 
 
 cases.growth("spread boxes", 1000, MILLION)(lambda n: call("nms3d", cars_over(n), scores(n)))

@@ -16,8 +16,12 @@ cases = Cases(__file__)
 def _(threads: int) -> Contest:
     rois = cars(128, 70)
     points, features = points_near(rois, 16384), normal(39, 16384, 16)
-    ours = session("polyop::RoIAwarePool3d", {"rois": rois, "points": points, "features": features}, threads,
-                   attributes={"out_size": [14, 14, 14], "max_pts_per_voxel": 128, "mode": "avg"})  # fmt: skip
+    ours = session(
+        "polyop::RoIAwarePool3d",
+        {"rois": rois, "points": points, "features": features},
+        threads,
+        attributes={"out_size": [14, 14, 14], "max_pts_per_voxel": 128, "mode": "avg"},
+    )
     tp, tr, tf = (torch.from_numpy(t) for t in (points, rois, features))
 
     def formulation() -> torch.Tensor:  # no cell is full
@@ -30,8 +34,12 @@ def _(threads: int) -> Contest:
         return (pooled / number.clamp(min=1)[:, None]).view(128, 14, 14, 14, 16)
 
     moved = bytes_of(points, features) + 128 * 14**3 * 16 * 4
-    return Contest(ours, {"torch formulation": with_torch(formulation)}, moved,
-                   same=lambda a, b: np.mean(np.abs(a[0] - b[0]) > 1e-3) < 1e-3)  # fmt: skip
+    return Contest(
+        ours,
+        {"torch formulation": with_torch(formulation)},
+        moved,
+        same=lambda a, b: np.mean(np.abs(a[0] - b[0]) > 1e-3) < 1e-3,
+    )
 
 
 @cases.gradient("roiaware_pool3d of 20,000 points, 64 boxes, 12x12x12, 64 channels")

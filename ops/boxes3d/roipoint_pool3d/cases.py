@@ -28,8 +28,9 @@ def _(threads: int) -> Contest:
         return torch.where((number > 0)[:, None, None], rows, 0)[None]
 
     moved = bytes_of(points, features) + 128 * 512 * 131 * 4
-    return Contest(ours, {"torch formulation": with_torch(formulation)}, moved,
-                   same=lambda a, b: np.mean(a[0] != b[0]) < 1e-3)  # fmt: skip
+    return Contest(
+        ours, {"torch formulation": with_torch(formulation)}, moved, same=lambda a, b: np.mean(a[0] != b[0]) < 1e-3
+    )
 
 
 cases.growth("points, 64 boxes", 1000, POINTS)(

@@ -22,9 +22,11 @@ def _(threads: int) -> Contest:
     locations = np.random.default_rng(7).uniform(0, 1, (1, 900, 8, 32)).astype(np.float32)
     rows = np.concatenate([locations, normal(8, 1, 900, 8, 16)], -1)
     ours = session(
-        "polyop::FlashDeformAttn", {"value": value, "shapes": shapes, "starts": starts, "rows": rows}, threads,
+        "polyop::FlashDeformAttn",
+        {"value": value, "shapes": shapes, "starts": starts, "rows": rows},
+        threads,
         attributes={"points": 4},
-    )  # fmt: skip
+    )
     tv, tr = torch.from_numpy(value), torch.from_numpy(rows)
 
     def formulation() -> torch.Tensor:
@@ -32,8 +34,9 @@ def _(threads: int) -> Contest:
         summed = attend_by_grids(tv, shapes, tr[..., :32].reshape(1, 900, 8, 4, 4, 2), weights)
         return summed.transpose(1, 2).reshape(1, 900, 256)
 
-    return Contest(ours, {"torch formulation": with_torch(formulation)}, bytes_of(value, rows) + 900 * 1024,
-                   tolerance=1e-3)  # fmt: skip
+    return Contest(
+        ours, {"torch formulation": with_torch(formulation)}, bytes_of(value, rows) + 900 * 1024, tolerance=1e-3
+    )
 
 
 ALL = levels_of(*LARGE)[2]

@@ -34,8 +34,9 @@ def _(threads: int, queries: int | str, near: str) -> Contest:
     weights = torch.from_numpy(rng.standard_normal((1, q, 8, 16))).softmax(-1).reshape(1, q, 8, 4, 4).float().numpy()
     ours = session(
         "mmdeploy::MMCVMultiScaleDeformableAttention",
-        {"value": value, "shapes": shapes, "starts": starts, "locations": locations, "weights": weights}, threads,
-    )  # fmt: skip
+        {"value": value, "shapes": shapes, "starts": starts, "locations": locations, "weights": weights},
+        threads,
+    )
     tv, tl, tw = (torch.from_numpy(t) for t in (value, locations, weights))
 
     def formulation() -> torch.Tensor:
@@ -69,8 +70,9 @@ def deformable(queries: int | None, dtype: torch.dtype = F32, sizes: Sequence[tu
 
     call = Call(
         lambda v, p, w: torch.ops.polyop.ms_deform_attn(v, shapes, starts, p, w),
-        [t.to(dtype) for t in (value, locations, weights)], {"torch": by_grids},
-    )  # fmt: skip
+        [t.to(dtype) for t in (value, locations, weights)],
+        {"torch": by_grids},
+    )
     return call.against_mmcv(forward, backward)
 
 

@@ -18,9 +18,12 @@ def _rule(
     strides: Sequence[int], pads: Sequence[int], dilations: Sequence[int], group: int, offset_group: int, **_: Any
 ) -> dict[str, Any]:
     return {
-        "stride": strides, "padding": pads[:2] if len(pads) == 4 else pads, "dilation": dilations, "groups": group,
+        "stride": strides,
+        "padding": pads[:2] if len(pads) == 4 else pads,
+        "dilation": dilations,
+        "groups": group,
         "deform_groups": offset_group,
-    }  # fmt: skip
+    }
 
 
 def formula(
@@ -33,6 +36,9 @@ def formula(
 def example(call: Call, *, pads: Sequence[int], **attributes: Any) -> list[Tensor | None]:
     tensors = example_with_sides(pads, **_rule(pads=pads, **attributes))
     return [
-        tensors["input"], tensors["weight"], tensors["offset"], tensors["bias"] if call.has("B") else None,
+        tensors["input"],
+        tensors["weight"],
+        tensors["offset"],
+        tensors["bias"] if call.has("B") else None,
         tensors["mask"] if call.has("mask") else None,
-    ]  # fmt: skip
+    ]

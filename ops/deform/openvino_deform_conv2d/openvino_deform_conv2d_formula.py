@@ -18,9 +18,12 @@ def _rule(
     strides: Sequence[int], pads: Sequence[int], dilations: Sequence[int], group: int, deformable_groups: int, **_: Any
 ) -> dict[str, Any]:
     return {
-        "stride": strides, "padding": pads[:2] if len(pads) == 4 else pads, "dilation": dilations, "groups": group,
+        "stride": strides,
+        "padding": pads[:2] if len(pads) == 4 else pads,
+        "dilation": dilations,
+        "groups": group,
         "deform_groups": deformable_groups,
-    }  # fmt: skip
+    }
 
 
 def formula(input: Tensor, offset: Tensor, weight: Tensor, **attributes: Any) -> Tensor:

@@ -12,8 +12,12 @@ def _(threads: int) -> Contest:
     a = normal(0, 3, 32)
     ours = session("custom::my_add", {"a": a, "b": a}, threads)
     built_in, openvino = session("Add", {"a": a, "b": a}, threads), in_openvino("Add", 1, [a, a], threads)
-    return Contest(ours, {"ONNX Runtime Add": built_in, "OpenVINO Add": openvino}, bytes_of(a) * 3,
-                   same=lambda x, y: x[0].shape == y[0].shape)  # fmt: skip
+    return Contest(
+        ours,
+        {"ONNX Runtime Add": built_in, "OpenVINO Add": openvino},
+        bytes_of(a) * 3,
+        same=lambda x, y: x[0].shape == y[0].shape,
+    )
 
 
 @cases.differentiable("64x100,000", backward=False)

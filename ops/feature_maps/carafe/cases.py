@@ -16,8 +16,12 @@ cases = Cases(__file__)
 def _(threads: int) -> Contest:
     x = normal(0, 1, 256, 50, 76)
     masks = torch.randn(1, 25, 100, 152, generator=torch.Generator().manual_seed(1)).softmax(1).numpy()
-    ours = session("mmcv::MMCVCARAFE", {"x": x, "m": masks}, threads,
-                   attributes={"kernel_size": 5, "group_size": 1, "scale_factor": 2.0})  # fmt: skip
+    ours = session(
+        "mmcv::MMCVCARAFE",
+        {"x": x, "m": masks},
+        threads,
+        attributes={"kernel_size": 5, "group_size": 1, "scale_factor": 2.0},
+    )
     tx, tm = torch.from_numpy(x), torch.from_numpy(masks)
 
     def formulation() -> torch.Tensor:

@@ -14,8 +14,9 @@ cases = Cases(__file__)
 def _(threads: int) -> Contest:
     """FlowNet's correlation: 441 displacements of up to 20 pixels."""
     a, b = normal(0, 1, 256, 48, 64), normal(1, 1, 256, 48, 64)
-    ours = session("polyop::Correlation", {"a": a, "b": b}, threads,
-                   attributes={"max_displacement": 10, "dilation_patch": [2, 2]})  # fmt: skip
+    ours = session(
+        "polyop::Correlation", {"a": a, "b": b}, threads, attributes={"max_displacement": 10, "dilation_patch": [2, 2]}
+    )
     first, around = torch.from_numpy(a), F.pad(torch.from_numpy(b), (20, 20, 20, 20))
 
     def formulation() -> torch.Tensor:

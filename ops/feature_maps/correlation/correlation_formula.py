@@ -36,9 +36,13 @@ def formula(
     ]
     ones = input1.new_ones(len(products), 1, *kernel_size)
     sums = F.conv2d(
-        torch.cat(products, 1), ones, stride=_pair(stride), padding=_pair(padding), dilation=_pair(dilation),
+        torch.cat(products, 1),
+        ones,
+        stride=_pair(stride),
+        padding=_pair(padding),
+        dilation=_pair(dilation),
         groups=len(products),
-    )  # fmt: skip
+    )
     return sums.unflatten(1, (len(steps), len(steps)))
 
 

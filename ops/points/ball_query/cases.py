@@ -26,8 +26,12 @@ def _(threads: int, radius: float) -> Contest:
         first = index[..., :1]
         return torch.where(index == 16384, torch.where(first == 16384, 0, first), index).int()
 
-    return Contest(ours, {"torch cdist + topk": with_torch(formulation)}, bytes_of(xyz, centres) + 4096 * 32 * 4,
-                   same=lambda a, b: (a[0] == b[0]).mean() > 0.999)  # fmt: skip
+    return Contest(
+        ours,
+        {"torch cdist + topk": with_torch(formulation)},
+        bytes_of(xyz, centres) + 4096 * 32 * 4,
+        same=lambda a, b: (a[0] == b[0]).mean() > 0.999,
+    )
 
 
 @cases.gpu("4x16,384, 2,048 centres, 32 within 1.2")

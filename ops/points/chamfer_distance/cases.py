@@ -23,8 +23,12 @@ def _(threads: int) -> Contest:
         (dist1, idx1), (dist2, idx2) = nearest(first, second), nearest(second, first)
         return [dist1, dist2, idx1, idx2]
 
-    return Contest(ours, {"torch formulation": with_torch(formulation)}, bytes_of(a, b) * 2,
-                   same=lambda a, b: all(np.allclose(a[i], b[i], atol=1e-4) for i in (0, 1)))  # fmt: skip
+    return Contest(
+        ours,
+        {"torch formulation": with_torch(formulation)},
+        bytes_of(a, b) * 2,
+        same=lambda a, b: all(np.allclose(a[i], b[i], atol=1e-4) for i in (0, 1)),
+    )
 
 
 cases.growth("points of both clouds", 1000, POINTS)(

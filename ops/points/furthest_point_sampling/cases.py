@@ -28,8 +28,12 @@ def _(threads: int, scene: str, points: int, chosen: int) -> Contest:
             index[0, k] = last
         return index
 
-    return Contest(ours, {"torch formulation": with_torch(formulation)}, bytes_of(xyz),
-                   same=lambda a, b: (a[0] == b[0]).mean() > 0.9)  # fmt: skip
+    return Contest(
+        ours,
+        {"torch formulation": with_torch(formulation)},
+        bytes_of(xyz),
+        same=lambda a, b: (a[0] == b[0]).mean() > 0.9,
+    )
 
 
 @cases.gpu("4x16,384, 2,048 chosen")

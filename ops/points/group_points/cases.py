@@ -17,15 +17,20 @@ def _(threads: int) -> Contest:
     ours = session("polyop::GroupPoints", {"features": features, "idx": index}, threads)
     tf = torch.from_numpy(features)
     ti = torch.from_numpy(index.astype(np.int64)).flatten(1)[:, None].expand(-1, 64, -1)
-    built_in = session("GatherElements", {"features": features, "idx": ti.contiguous().numpy()}, threads,
-                       attributes={"axis": 2})  # fmt: skip
+    built_in = session(
+        "GatherElements", {"features": features, "idx": ti.contiguous().numpy()}, threads, attributes={"axis": 2}
+    )
     rivals = {
         "torch gather": with_torch(lambda: tf.gather(2, ti)),
         "ONNX Runtime GatherElements": built_in,
         "OpenVINO Gather": in_openvino("Gather", 8, [features, index], threads, constants=[2], batch_dims=1),
     }
-    return Contest(ours, rivals, bytes_of(features, index) + 64 * 4096 * 32 * 4,
-                   same=lambda a, b: np.array_equal(a[0].ravel(), b[0].ravel()))  # fmt: skip
+    return Contest(
+        ours,
+        rivals,
+        bytes_of(features, index) + 64 * 4096 * 32 * 4,
+        same=lambda a, b: np.array_equal(a[0].ravel(), b[0].ravel()),
+    )
 
 
 @cases.gradient("group_points 8x64, 4,096 points, 1,024 groups of 32")

@@ -25,9 +25,12 @@ def _(threads: int) -> Contest:
     def tree() -> list[np.ndarray]:
         return [cKDTree(xyz[0]).query(centres[0], 16, workers=threads)[1].T.astype(np.int32)[None]]
 
-    return Contest(ours, {"torch cdist + topk": theirs, "SciPy cKDTree (build + query)": tree},
-                   bytes_of(xyz, centres) + 4096 * 16 * 4,
-                   same=lambda a, b: (a[0] == b[0]).mean() > 0.99)  # fmt: skip
+    return Contest(
+        ours,
+        {"torch cdist + topk": theirs, "SciPy cKDTree (build + query)": tree},
+        bytes_of(xyz, centres) + 4096 * 16 * 4,
+        same=lambda a, b: (a[0] == b[0]).mean() > 0.99,
+    )
 
 
 def nearest(points: int, centres: int, k: int) -> Contest:

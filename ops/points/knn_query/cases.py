@@ -30,9 +30,12 @@ def _(threads: int) -> Contest:
             index[mine] = found + s * 25_000
         return [index, dist]
 
-    return Contest(ours, {"SciPy cKDTree (build + query)": trees}, bytes_of(xyz, new) + 25_000 * 16 * 8,
-                   same=lambda a, b: np.allclose(a[1], b[1], atol=1e-6)
-                   and (a[0] == b[0]).mean() > 0.9999)  # fmt: skip
+    return Contest(
+        ours,
+        {"SciPy cKDTree (build + query)": trees},
+        bytes_of(xyz, new) + 25_000 * 16 * 8,
+        same=lambda a, b: np.allclose(a[1], b[1], atol=1e-6) and (a[0] == b[0]).mean() > 0.9999,
+    )
 
 
 @cases.gpu("20,000 points, 16 nearest")
@@ -40,9 +43,10 @@ def _() -> Contest:
     points, ends = clouds(20_000, 1)[0].contiguous(), torch.tensor([20_000], dtype=torch.int32)
     count = torch.tensor(16, device="cpu")
     return Contest(
-        lambda: ops.knn_query(count, points, ends)[0], reads=[points],
+        lambda: ops.knn_query(count, points, ends)[0],
+        reads=[points],
         rivals={"torch": lambda: torch.cdist(points, points).topk(16, largest=False)[1].int()},
-    )  # fmt: skip
+    )
 
 
 cases.growth("points, a quarter asks", 1000, POINTS)(

@@ -25,9 +25,12 @@ def _(threads: int) -> Contest:
     def tree() -> list[np.ndarray]:
         return [cKDTree(source[0]).query(target[0], 3, workers=threads)[0].astype(np.float32)[None]]
 
-    return Contest(ours, {"torch cdist + topk": theirs, "SciPy cKDTree (build + query)": tree},
-                   bytes_of(target, source) + 16384 * 24,
-                   same=lambda a, b: np.allclose(a[0], b[0], atol=2e-3))  # fmt: skip
+    return Contest(
+        ours,
+        {"torch cdist + topk": theirs, "SciPy cKDTree (build + query)": tree},
+        bytes_of(target, source) + 16384 * 24,
+        same=lambda a, b: np.allclose(a[0], b[0], atol=2e-3),
+    )
 
 
 @cases.gpu("4x16,384, of 2,048")

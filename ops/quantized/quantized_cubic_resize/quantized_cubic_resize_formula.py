@@ -11,10 +11,12 @@ from polyop.formulas.quantized_formula import body_around
 
 def body(
     call: Call, *, coordinate_transformation_mode: str, cubic_coeff_a: float, exclude_outside: int, **quantization: Any
-) -> str:  # fmt: skip
+) -> str:
     # Reshape is the identity; it states that there are four sizes, without which ONNX Runtime rejects Resize.
     return body_around(
-        call, "input", "output",
+        call,
+        "input",
+        "output",
         f"""
         whole = Shape (input)
         begin = Constant <value = int64[1] {{0}}> ()
@@ -27,4 +29,4 @@ def body(
             coordinate_transformation_mode = "{coordinate_transformation_mode}"> (real, , , all_sizes)
         """,
         **quantization,
-    )  # fmt: skip
+    )

@@ -24,10 +24,12 @@ def body(
     while not inputs[-1]:
         inputs.pop()
     return body_around(
-        call, "X", "Y",
+        call,
+        "X",
+        "Y",
         f"""
         filters = DequantizeLinear <axis = 0> (W, W_scale)
         result = DeformConv <{attributes}, group = {group}, offset_group = {offset_group}> ({", ".join(inputs)})
         """,
         **quantization,
-    )  # fmt: skip
+    )

@@ -22,20 +22,20 @@ def formula(
     return quantized(sampled, input, output_scale, output_zero_point)
 
 
-def body(
-    call: Call, *, interpolation_mode: str, padding_mode: str, align_corners: int, **quantization: Any
-) -> str:  # fmt: skip
+def body(call: Call, *, interpolation_mode: str, padding_mode: str, align_corners: int, **quantization: Any) -> str:
     if call.ranks[0] == 5 and call.opset < 20:
         raise NoBodyError("ONNX samples volumes from opset 20 on")
     renamed = {"bilinear": "linear", "bicubic": "cubic"} if call.opset >= 20 else {}
     return body_around(
-        call, "input", "output",
+        call,
+        "input",
+        "output",
         f"""
         result = GridSample <mode = "{renamed.get(interpolation_mode, interpolation_mode)}",
             padding_mode = "{padding_mode}", align_corners = {int(align_corners)}> (real, grid)
         """,
         **quantization,
-    )  # fmt: skip
+    )
 
 
 def example(call: Call, **_: Any) -> list[Tensor]:

@@ -38,11 +38,13 @@ def body(
     if not 16 <= call.opset < 22:
         raise NoBodyError("ONNX Runtime has the RoiAlign of opsets 16 to 21 only")
     return body_around(
-        call, "X", "Y",
+        call,
+        "X",
+        "Y",
         f"""
         result = RoiAlign <mode = "avg", coordinate_transformation_mode = "{coordinate_transformation_mode}",
             output_height = {output_height}, output_width = {output_width}, spatial_scale: float = {spatial_scale!r},
             sampling_ratio = {max(sampling_ratio, 0)}> (real, rois, batch_indices)
         """,
         **quantization,
-    )  # fmt: skip
+    )

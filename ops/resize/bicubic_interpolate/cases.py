@@ -14,8 +14,9 @@ cases = Cases(__file__)
 def _(threads: int) -> Contest:
     x = normal(0, 1, 3, 360, 640)
     feeds = {"x": x}
-    ours = session("mmdeploy::TRTBicubicInterpolate", feeds, threads,
-                   attributes={"scale_factor": [2.0, 2.0], "align_corners": 1})  # fmt: skip
+    ours = session(
+        "mmdeploy::TRTBicubicInterpolate", feeds, threads, attributes={"scale_factor": [2.0, 2.0], "align_corners": 1}
+    )
     tx = torch.from_numpy(x)
     theirs = with_torch(lambda: F.interpolate(tx, scale_factor=2, mode="bicubic", align_corners=True))
     rivals = {"torch interpolate": theirs, **interpolate(x, "scales", [2, 2], threads, "align_corners")}

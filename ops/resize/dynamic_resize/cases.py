@@ -15,9 +15,13 @@ cases = Cases(__file__)
 def _(threads: int, channels: int, height: int, width: int) -> Contest:
     x, scales = normal(0, 1, channels, height, width), np.array([1, 1, 3, 3], np.float32)
     ours = session("Just_A_Scope_Name::DynamicTRTResize", {"x": x, "scales": scales}, threads)
-    built_in = session("Resize", {"x": x, "roi": None, "scales": scales}, threads, opset=18,
-                       attributes={"mode": "cubic", "cubic_coeff_a": -0.75,
-                                   "coordinate_transformation_mode": "half_pixel"})  # fmt: skip
+    built_in = session(
+        "Resize",
+        {"x": x, "roi": None, "scales": scales},
+        threads,
+        opset=18,
+        attributes={"mode": "cubic", "cubic_coeff_a": -0.75, "coordinate_transformation_mode": "half_pixel"},
+    )
     tx = torch.from_numpy(x)
     theirs = with_torch(lambda: F.interpolate(tx, scale_factor=3, mode="bicubic", align_corners=False))
     rivals = {"ONNX Runtime Resize": built_in, "torch interpolate": theirs}

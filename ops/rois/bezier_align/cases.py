@@ -24,8 +24,12 @@ def _(threads: int) -> Contest:
     curves = np.stack([rois[:, 0], *(v for point in points for v in point)], 1).astype(np.float32)
     attributes = {"output_height": 8, "output_width": 32, "spatial_scale": 0.25, "sampling_ratio": 1, "aligned": 1}
     ours = session("polyop::BezierAlign", {"x": x, "rois": curves}, threads, attributes=attributes)
-    return Contest(ours, {"torch formulation": in_torch("bezier_align", x, curves, **attributes)},
-                   bytes_of(x) + 100 * 256 * 256 * 4, tolerance=1e-3)  # fmt: skip
+    return Contest(
+        ours,
+        {"torch formulation": in_torch("bezier_align", x, curves, **attributes)},
+        bytes_of(x) + 100 * 256 * 256 * 4,
+        tolerance=1e-3,
+    )
 
 
 @cases.gradient("bezier_align 256x100x152, 64 of 8x32")

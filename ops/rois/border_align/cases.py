@@ -24,8 +24,9 @@ def _(threads: int) -> Contest:
         part = torch.arange(11) / 10
         start, way = tb.view(-1, 2, 1, 2), (tb[:, 2:] - tb[:, :2]).view(-1, 1, 1, 2)
         along = torch.stack([part[:, None] * torch.tensor([1.0, 0]), part[:, None] * torch.tensor([0, 1.0])])
-        coordinates = [start[:, end] + sign * way[:, 0] * along[axis]
-                for end, sign in ((0, 1), (1, -1)) for axis in (0, 1)]  # fmt: skip
+        coordinates = [
+            start[:, end] + sign * way[:, 0] * along[axis] for end, sign in ((0, 1), (1, -1)) for axis in (0, 1)
+        ]
         position = torch.stack(coordinates).clamp(torch.zeros(2), torch.tensor([75.0, 49]))
         grid = (2 * position + 1) / torch.tensor([76.0, 50]) - 1
         sampled = F.grid_sample(tx.view(4, 256, 50, 76), grid, align_corners=False)

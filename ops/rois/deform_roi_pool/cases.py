@@ -16,8 +16,12 @@ def _(threads: int) -> Contest:
     x, rois = normal(0, 1, 256, 200, 304), rois_of(1000, 304, 200, 0.25)
     offset = np.random.default_rng(3).normal(0, 1, (1000, 2, 7, 7)).astype(np.float32)
     attributes = {"pooled_height": 7, "pooled_width": 7, "spatial_scale": 0.25, "gamma": 0.1}
-    ours = session("mmcv::MMCVDeformRoIPool", {"x": x, "rois": rois, "o": offset}, threads,
-                   attributes={**attributes, "sampling_ratio": 2.0})  # fmt: skip
+    ours = session(
+        "mmcv::MMCVDeformRoIPool",
+        {"x": x, "rois": rois, "o": offset},
+        threads,
+        attributes={**attributes, "sampling_ratio": 2.0},
+    )
     tx = torch.from_numpy(x)
     corners, moved = torch.from_numpy(rois[:, 1:]) * 0.25 - 0.5, torch.from_numpy(offset)
     part = (torch.arange(14) + 0.5) / 14
@@ -35,8 +39,9 @@ def _(threads: int) -> Contest:
         pooled = (sampled.view(256, 1000, 7, 2, 7, 2) * inside).mean((3, 5))
         return pooled.transpose(0, 1).contiguous()
 
-    return Contest(ours, {"torch formulation": with_torch(formulation)}, bytes_of(x) + 1000 * 256 * 49 * 4,
-                   tolerance=1e-3)  # fmt: skip
+    return Contest(
+        ours, {"torch formulation": with_torch(formulation)}, bytes_of(x) + 1000 * 256 * 49 * 4, tolerance=1e-3
+    )
 
 
 @cases.gradient("deform_roi_pool of features and offsets, 256x100x152, 512 of 7x7")

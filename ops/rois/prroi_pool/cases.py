@@ -13,8 +13,9 @@ def _(threads: int) -> Contest:
     x, rois = normal(0, 1, 256, 50, 76), rois_of(500, 76, 50, 0.0625)
     attributes = {"pooled_height": 7, "pooled_width": 7, "spatial_scale": 0.0625}
     ours = session("mmcv::PrRoIPool", {"x": x, "rois": rois}, threads, attributes=attributes)
-    return Contest(ours, {"torch formulation": in_torch("prroi_pool", x, rois, **attributes)},
-                   bytes_of(x) + 500 * 256 * 49 * 4)  # fmt: skip
+    return Contest(
+        ours, {"torch formulation": in_torch("prroi_pool", x, rois, **attributes)}, bytes_of(x) + 500 * 256 * 49 * 4
+    )
 
 
 cases.gradient("prroi_pool of features and boxes, 256x100x152, 512 of 7x7")(

@@ -17,9 +17,12 @@ def pooled(threads: int, channels: int, height: int, width: int, rois: int, bins
     common = {"output_height": bins, "output_width": bins, "spatial_scale": 0.25, "sampling_ratio": 2, "mode": "avg"}
     ours = session("mmcv::MMCVRoiAlign", {"x": x, "rois": boxes}, threads, attributes={**common, "aligned": 1})
     built_in = session(
-        "RoiAlign", {"x": x, "rois": boxes[:, 1:].copy(), "batch": np.zeros(rois, np.int64)}, threads,
-        opset=16, attributes={**common, "coordinate_transformation_mode": "half_pixel"},
-    )  # fmt: skip
+        "RoiAlign",
+        {"x": x, "rois": boxes[:, 1:].copy(), "batch": np.zeros(rois, np.int64)},
+        threads,
+        opset=16,
+        attributes={**common, "coordinate_transformation_mode": "half_pixel"},
+    )
     openvino = in_openvino(
         "ROIAlign", 9, [x, boxes[:, 1:].copy(), np.zeros(rois, np.int32)], threads, pooled_h=bins, pooled_w=bins,
         sampling_ratio=2, spatial_scale=0.25, mode="avg", aligned_mode="half_pixel_for_nn",

@@ -17,11 +17,13 @@ def _(threads: int) -> Contest:
     ours = session("polyop::RoIPool", feeds, threads, outputs=("y", "argmax"),
                    attributes={"output_height": 7, "output_width": 7, "spatial_scale": 0.0625})  # fmt: skip
     built_in = session("MaxRoiPool", feeds, threads, attributes={"pooled_shape": [7, 7], "spatial_scale": 0.0625})
-    openvino = in_openvino("ROIPooling", 2, list(feeds.values()), threads, output_roi=[7, 7], spatial_scale=0.0625,
-                           method="max")  # fmt: skip
+    openvino = in_openvino(
+        "ROIPooling", 2, list(feeds.values()), threads, output_roi=[7, 7], spatial_scale=0.0625, method="max"
+    )
     rivals = {"ONNX Runtime MaxRoiPool": built_in, "OpenVINO ROIPooling": openvino}
-    return Contest(ours, rivals, bytes_of(feeds["x"]) + 2 * 500 * 256 * 49 * 4,
-                   same=lambda a, b: np.array_equal(a[0], b[0]))  # fmt: skip
+    return Contest(
+        ours, rivals, bytes_of(feeds["x"]) + 2 * 500 * 256 * 49 * 4, same=lambda a, b: np.array_equal(a[0], b[0])
+    )
 
 
 @cases.differentiable("256x200x304, 1,000 rois of 7x7")

@@ -17,8 +17,12 @@ def _(threads: int) -> Contest:
     x, rng = normal(0, 1, 256, 100, 152), np.random.default_rng(12)
     boxes = np.concatenate([rng.uniform(0, 100, (1, 100, 152, 2)), rng.uniform(4, 30, (1, 100, 152, 2)),
                             rng.uniform(-3, 3, (1, 100, 152, 1))], -1).astype(np.float32)  # fmt: skip
-    ours = session("mmcv::MMCVRotatedFeatureAlign", {"x": x, "boxes": boxes}, threads,
-                   attributes={"spatial_scale": 1.0, "points": 5})  # fmt: skip
+    ours = session(
+        "mmcv::MMCVRotatedFeatureAlign",
+        {"x": x, "boxes": boxes},
+        threads,
+        attributes={"spatial_scale": 1.0, "points": 5},
+    )
     return Contest(ours, {}, bytes_of(x) * 2 + bytes_of(boxes))
 
 

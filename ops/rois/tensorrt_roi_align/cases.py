@@ -18,9 +18,12 @@ def _(threads: int) -> Contest:
         "TRT::ROIAlign_TRT", feeds, threads, attributes={**common, "mode": 0, "coordinate_transformation_mode": 1}
     )
     built_in = session(
-        "RoiAlign", {**feeds, "batch": np.zeros(1000, np.int64)}, threads, opset=16,
+        "RoiAlign",
+        {**feeds, "batch": np.zeros(1000, np.int64)},
+        threads,
+        opset=16,
         attributes={**common, "mode": "max", "coordinate_transformation_mode": "half_pixel"},
-    )  # fmt: skip
+    )
     # OpenVINO's ROIAlign defines the maximum differently.
     return Contest(ours, {"ONNX Runtime RoiAlign": built_in}, bytes_of(x) + 1000 * 256 * 49 * 4)
 

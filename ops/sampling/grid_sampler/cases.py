@@ -71,9 +71,10 @@ def sampled(mode: str, kind: str, side: int, dtype: torch.dtype = F32) -> Call:
     if kind == "rotated":
         grid = F.affine_grid(torch.tensor([[[0.9, 0.1, 0], [-0.1, 0.9, 0]]]), [1, 1, side, side], align_corners=False)
     return Call(
-        lambda t, g: ops.grid_sample(t, g, mode), [torch.randn(1, 64, side, side).to(dtype), grid.to(dtype)],
+        lambda t, g: ops.grid_sample(t, g, mode),
+        [torch.randn(1, 64, side, side).to(dtype), grid.to(dtype)],
         {"torch": lambda t, g: F.grid_sample(t, g, mode, align_corners=False)},
-    )  # fmt: skip
+    )
 
 
 for _mode, _kind in product(MODES, ("rotated", "random")):

@@ -15,14 +15,17 @@ def _(threads: int, mode: str, channels: int) -> Contest:
     inputs = {"weight": table, "indices": indices, "offsets": offsets}
     ours = session("polyop::EmbeddingBag", inputs, threads, attributes={"mode": mode})
     weight, index, starts = (torch.from_numpy(array) for array in inputs.values())
-    rivals = {"torch embedding_bag": with_torch(
-        lambda: torch.nn.functional.embedding_bag(index, weight, starts, mode=mode)
-    )}  # fmt: skip
+    rivals = {
+        "torch embedding_bag": with_torch(lambda: torch.nn.functional.embedding_bag(index, weight, starts, mode=mode))
+    }
     if mode != "max":
         rivals["OpenVINO EmbeddingBagOffsets"] = in_openvino(
-            "EmbeddingBagOffsets", 15, [table, indices.astype(np.int32), offsets.astype(np.int32)], threads,
+            "EmbeddingBagOffsets",
+            15,
+            [table, indices.astype(np.int32), offsets.astype(np.int32)],
+            threads,
             reduction=mode,
-        )  # fmt: skip
+        )
     return Contest(ours, rivals, 84_000 * channels * 4)
 
 

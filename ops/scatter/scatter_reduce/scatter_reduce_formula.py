@@ -11,9 +11,7 @@ from polyop.formulas import Call, NoBodyError
 _OF_TORCH = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin", "mean": "mean"}
 
 
-def formula(
-    data: Tensor, indices: Tensor, updates: Tensor, *, axis: int, reduction: str, include_self: int
-) -> Tensor:  # fmt: skip
+def formula(data: Tensor, indices: Tensor, updates: Tensor, *, axis: int, reduction: str, include_self: int) -> Tensor:
     index = torch.where(indices < 0, indices + data.shape[axis], indices).to(torch.int64)
     if indices.dim() == 1 and data.dim() > 1:
         shape = [1] * data.dim()
@@ -31,9 +29,11 @@ def body(call: Call, *, axis: int, reduction: str, include_self: int) -> str:
     if call.rank(1) == 1 and rank > 1:
         shape = ", ".join("-1" if d == axis else "1" for d in range(rank))
         lines += [
-            f"line = Constant <value_ints = [{shape}]> ()", "column = Reshape (indices, line)",
-            "sizes = Shape (updates)", "index = Expand (column, sizes)",
-        ]  # fmt: skip
+            f"line = Constant <value_ints = [{shape}]> ()",
+            "column = Reshape (indices, line)",
+            "sizes = Shape (updates)",
+            "index = Expand (column, sizes)",
+        ]
         index = "index"
 
     def scatter(data: str, what: str, how: str) -> str:

@@ -17,9 +17,13 @@ def _(threads: int, reduce: str) -> Contest:
     indptr[[0, -1]] = 0, 200_000
     ours = session("autoware::SegmentCSR", {"src": src, "indptr": indptr}, threads, attributes={"reduce": reduce})
     ts, ti = torch.from_numpy(src), torch.from_numpy(indptr)
-    rivals = {"torch segment_reduce": with_torch(
-        lambda: torch.segment_reduce(ts, reduce, offsets=ti, axis=0, initial=0 if reduce == "sum" else None).nan_to_num(0, 0, 0)
-    )}  # fmt: skip
+    rivals = {
+        "torch segment_reduce": with_torch(
+            lambda: torch.segment_reduce(
+                ts, reduce, offsets=ti, axis=0, initial=0 if reduce == "sum" else None
+            ).nan_to_num(0, 0, 0)
+        )
+    }
     if reduce == "sum":
         rows = np.arange(200_000, dtype=np.int32)
         rivals["OpenVINO EmbeddingBagOffsets"] = in_openvino(
@@ -37,9 +41,11 @@ def _(threads: int, reduce: str) -> Contest:
 def _(dtype: torch.dtype) -> Call:
     ends = torch.arange(0, 60_001, 10)
     return Call(
-        lambda t: ops.segment_csr(t, ends, "sum"), [torch.randn(60_000, 64)],
-        {"torch": lambda t: torch.segment_reduce(t, "sum", offsets=ends)}, also_reads=[ends],
-    )  # fmt: skip
+        lambda t: ops.segment_csr(t, ends, "sum"),
+        [torch.randn(60_000, 64)],
+        {"torch": lambda t: torch.segment_reduce(t, "sum", offsets=ends)},
+        also_reads=[ends],
+    )
 
 
 cases.growth("rows", 1000, POINTS)(

@@ -22,9 +22,11 @@ def _(threads: int, name: str, dim: int) -> Contest:
 def _() -> Contest:
     x = torch.randn(1000, 4096)
     return Contest(
-        lambda: torch.ops.polyop.cumulative(x, axis=-1, mode="sum"), reads=[x], rivals={"torch": lambda: x.cumsum(-1)},
+        lambda: torch.ops.polyop.cumulative(x, axis=-1, mode="sum"),
+        reads=[x],
+        rivals={"torch": lambda: x.cumsum(-1)},
         same=lambda got, expected: bool(((got - expected).abs() <= 2e-3 * (1 + expected.abs())).all()),
-    )  # fmt: skip
+    )
 
 
 cases.growth("pixels", 128 * 128, PIXELS)(lambda n: call("cumulative", image(n), axis=3))

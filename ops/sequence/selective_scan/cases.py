@@ -54,8 +54,8 @@ def _(n: int) -> Call:
 cases.small(
     [(2, 4, 5), (2, 4, 5), lambda: -torch.rand(4, 3), (2, 2, 3, 5), (2, 2, 3, 5), (4,), (2, 4, 5), (4,), (2, 4, 3)],
     delta_softplus=True,
-)  # fmt: skip
+)
 cases.small(
     [(2, 4, 1), (2, 4, 1), lambda: -torch.rand(4, 3), (2, 1, 3, 1), (2, 1, 3, 1), (4,), (2, 4, 1), (4,), (2, 4, 3)],
     "one-step",
-)  # fmt: skip
+)

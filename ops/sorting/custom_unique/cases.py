@@ -16,10 +16,14 @@ def _(threads: int, limit: int) -> Contest:
     theirs = with_torch(lambda: torch.unique(tx, return_inverse=True, return_counts=True))
     built_in = session("Unique", {"x": x}, threads, ["u", "f", "i", "c"], attributes={"sorted": 1})
     # OpenVINO's Unique takes quadratic time: minutes.
-    return Contest(ours, {"torch unique": theirs, "ONNX Runtime Unique": built_in}, 3 * bytes_of(x),
-                   same=lambda a, b: all(
-                       np.array_equal(i, j)
-                       for i, j in zip(a[:3], b[-3:] if len(b) == 3 else [b[0], *b[2:]], strict=True)))  # fmt: skip
+    return Contest(
+        ours,
+        {"torch unique": theirs, "ONNX Runtime Unique": built_in},
+        3 * bytes_of(x),
+        same=lambda a, b: all(
+            np.array_equal(i, j) for i, j in zip(a[:3], b[-3:] if len(b) == 3 else [b[0], *b[2:]], strict=True)
+        ),
+    )
 
 
 cases.growth("numbers", 1000, POINTS)(lambda n: call("custom_unique", integers(n, n)))

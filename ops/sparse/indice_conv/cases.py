@@ -28,5 +28,6 @@ cases.differentiable("100,000 voxels, 3x3x3, 64 channels", capturable=False)(
 cases.small([(5, 2), (3, 1, 3, 1, 2), lambda: torch.randint(0, 5, (2, 3, 4)), torch.tensor([2, 4, 0]), torch.tensor(6)])
 cases.small(
     [(5, 2), (3, 1, 3, 1, 2), lambda: torch.randint(0, 5, (2, 3, 4)), torch.tensor([2, 0, 0]), torch.tensor(5)],
-    "subm", is_subm=True,
-)  # fmt: skip
+    "subm",
+    is_subm=True,
+)

@@ -12,9 +12,13 @@ DIFFERENTIABLE = (0, 1)
 
 
 def formula(
-    features: Tensor, filters: Tensor, indice_pairs: Tensor, indice_num_per_loc: Tensor, num_act_out: Tensor,
+    features: Tensor,
+    filters: Tensor,
+    indice_pairs: Tensor,
+    indice_num_per_loc: Tensor,
+    num_act_out: Tensor,
     is_subm: bool,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     wide = torch.promote_types(features.dtype, torch.float32)  # the sums are in float
     rows, weights = features.to(wide), filters.flatten(1, 3).to(wide)
     counts, outputs = indice_num_per_loc.tolist(), int(num_act_out)

@@ -12,12 +12,17 @@ cases = Cases(__file__)
 def _(threads: int) -> Contest:
     x, weight, bias = normal(0, 1, 256, 100, 152), normal(1, 256, 256, 3, 3) / 48, normal(2, 256)
     mask = np.random.default_rng(3).random((1, 100, 152)) < 0.05
-    ours = session("mmcv::MMCVMaskedConv2d", {"x": x, "m": mask, "w": weight, "b": bias}, threads,
-                   attributes={"stride": 1, "padding": 1})  # fmt: skip
+    ours = session(
+        "mmcv::MMCVMaskedConv2d",
+        {"x": x, "m": mask, "w": weight, "b": bias},
+        threads,
+        attributes={"stride": 1, "padding": 1},
+    )
     convolution = session("Conv", {"x": x, "w": weight, "b": bias}, threads, attributes={"pads": [1, 1, 1, 1]})
     theirs = in_torch("masked_conv2d", x, mask, weight, bias, stride=[1], padding=[1])
-    return Contest(ours, {"torch formulation": theirs}, tolerance=1e-3,
-                   yardstick=("ONNX Runtime Conv of all pixels", convolution))  # fmt: skip
+    return Contest(
+        ours, {"torch formulation": theirs}, tolerance=1e-3, yardstick=("ONNX Runtime Conv of all pixels", convolution)
+    )
 
 
 @cases.growth("pixels", 128 * 128, PIXELS)

@@ -38,8 +38,9 @@ def expanded(masks: list, labels: np.ndarray) -> list[np.ndarray]:
 def _(threads: int) -> Contest:
     kernels, lines = lines_of_text(480, 720)
     labels = lines * kernels[-1]
-    ours = session("polyop::ContourExpand", {"kernels": kernels, "labels": labels}, threads,
-                   attributes={"min_kernel_area": 5})  # fmt: skip
+    ours = session(
+        "polyop::ContourExpand", {"kernels": kernels, "labels": labels}, threads, attributes={"min_kernel_area": 5}
+    )
     masks = kernels.tolist()
     return Contest(ours, {"loop in Python": lambda: expanded(masks, labels)}, bytes_of(kernels, labels, labels))
 

@@ -46,8 +46,11 @@ def _(threads: int) -> Contest:
     ours = session("polyop::PixelGroup", feeds, threads, ["label", "scores", "counts"],
                    attributes={"kernel_region_num": regions, "distance_threshold": 0.8})  # fmt: skip
     mask = kernels[0].tolist()
-    return Contest(ours, {"loop in Python": lambda: grouped(score, mask, embedding, labels, 0.8, regions)},
-                   bytes_of(*feeds.values(), labels))  # fmt: skip
+    return Contest(
+        ours,
+        {"loop in Python": lambda: grouped(score, mask, embedding, labels, 0.8, regions)},
+        bytes_of(*feeds.values(), labels),
+    )
 
 
 @cases.growth("pixels", 128 * 128, PIXELS)

@@ -14,8 +14,9 @@ cases = Cases(__file__)
 def _(threads: int) -> Contest:
     points, num = sweep()[None], np.array([120_000], np.int32)
     attributes = {**PILLARS, "max_num_points_per_voxel": 32, "max_voxels": 10_000, "voxel_feature_num": 10}
-    ours = session("::VoxelGeneratorPlugin", {"points": points, "num": num}, threads, ["v", "c", "n"],
-                   attributes=attributes)  # fmt: skip
+    ours = session(
+        "::VoxelGeneratorPlugin", {"points": points, "num": num}, threads, ["v", "c", "n"], attributes=attributes
+    )
     return Contest(ours, {}, bytes_of(points) + 10_000 * (32 * 10 + 4) * 4)
 
 

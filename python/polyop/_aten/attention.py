@@ -49,7 +49,7 @@ def scaled_dot_product_attention(
         attn_mask = _in_four(attn_mask.expand([*query.shape[:-1], key.shape[-2]]))
     result = aten.scaled_dot_product_attention(
         *four, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
-    )  # fmt: skip
+    )
     return result.reshape([*query.shape[:-1], value.shape[-1]])
 
 
@@ -61,9 +61,12 @@ def _in_four(tensor: Tensor) -> Tensor:
 
 
 def encode(
-    encoder: torch.nn.TransformerEncoder, src: Tensor, mask: Tensor | None = None,
-    src_key_padding_mask: Tensor | None = None, is_causal: bool | None = None,
-) -> Tensor:  # fmt: skip
+    encoder: torch.nn.TransformerEncoder,
+    src: Tensor,
+    mask: Tensor | None = None,
+    src_key_padding_mask: Tensor | None = None,
+    is_causal: bool | None = None,
+) -> Tensor:
     """Computes an encoder without masked tokens, as PyTorch does in inference: they are zeros before the last norm.
 
     With `mask_check`, PyTorch does so if all masked tokens are at the end. Returns NotImplemented for the calls that
@@ -81,9 +84,12 @@ def encode(
     ):
         return NotImplemented
     padding: Any = functional._canonical_mask(
-        mask=src_key_padding_mask, mask_name="src_key_padding_mask", other_type=None, other_name="mask",
+        mask=src_key_padding_mask,
+        mask_name="src_key_padding_mask",
+        other_type=None,
+        other_name="mask",
         target_type=src.dtype,
-    )  # fmt: skip
+    )
     output = src
     for layer in encoder.layers:
         output = layer(output, src_mask=None, is_causal=False, src_key_padding_mask=padding)

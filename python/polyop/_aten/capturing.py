@@ -37,7 +37,7 @@ from polyop._aten.statistics import histogram, histogram_count, histogramdd, his
 
 def _gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     if not isinstance(var, Tensor):
         var = torch.full_like(input, var)
     elif var.dim() == input.dim() - 1 and tuple(input.shape[:-1]) == tuple(var.shape):
@@ -51,7 +51,7 @@ def _gaussian_nll_loss(
 
 def _cov(
     input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     rows = input.reshape(1, -1) if input.dim() < 2 else input
     real = rows.dtype.to_real()
     weights = fweights.to(real) if fweights is not None else None
@@ -90,9 +90,7 @@ def _equal(input: Tensor, other: Tensor) -> Any:
     return (input == other).all()
 
 
-def _allclose(
-    input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
-) -> Tensor:  # fmt: skip
+def _allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     return torch.isclose(input, other, rtol, atol, equal_nan).all()
 
 
@@ -116,7 +114,7 @@ def _histogram(input: Tensor, bins: Any, *, weight: Tensor | None = None, densit
 
 def _histogramdd(
     input: Tensor, bins: Any, range: Any = None, weight: Tensor | None = None, density: bool = False
-) -> Any:  # fmt: skip
+) -> Any:
     bins = [bins] * input.shape[-1] if isinstance(bins, int) else list(bins)
     if _have_constant_sizes(input, weight, *bins):
         return NotImplemented
@@ -133,7 +131,7 @@ def _narrow(input: Tensor, dim: int, start: Any, length: int) -> Any:
 
 def _pad_sequence(
     sequences: Sequence[Tensor], batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
-) -> Any:  # fmt: skip
+) -> Any:
     lengths = [sequence.shape[0] for sequence in sequences]
     if all(isinstance(length, int) for length in lengths):
         return NotImplemented
@@ -305,7 +303,7 @@ def known_buffers(model: torch.nn.Module) -> Iterator[None]:
 
     def from_tensor(
         convert: Callable[..., Any], mode: FakeTensorMode, tensor: Tensor, *args: Any, **kwargs: Any
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         fake = convert(mode, tensor, *args, **kwargs)
         if id(tensor) in known and fake.constant is None:
             fake.constant = tensor.detach().clone()  # the program may write to it
@@ -323,9 +321,7 @@ def sizes_above_one(note: Callable[[], None]) -> Iterator[None]:
     others. Calls `note` then.
     """
 
-    def evaluate_expr(
-        evaluate: Callable[..., Any], env: ShapeEnv, condition: Any, *args: Any, **kwargs: Any
-    ) -> Any:  # fmt: skip
+    def evaluate_expr(evaluate: Callable[..., Any], env: ShapeEnv, condition: Any, *args: Any, **kwargs: Any) -> Any:
         try:
             return evaluate(env, condition, *args, **kwargs)
         except GuardOnDataDependentSymNode:

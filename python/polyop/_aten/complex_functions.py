@@ -155,7 +155,7 @@ def times_number(self: Tensor, other: Any) -> Any:
 @adds("aten::full")
 def full(
     size: Sequence[int], fill_value: Any, *, dtype: torch.dtype | None = None, device: Any = None, **given: Any
-) -> Any:  # fmt: skip
+) -> Any:
     dtype = dtype or torch.complex64
     if not dtype.is_complex:
         return NotImplemented

@@ -174,9 +174,7 @@ def linalg_qr(a: Tensor, mode: str = "reduced") -> Any:
 
 
 @adds("aten::_linalg_svd", nodes=("svd", "eigh"))
-def linalg_svd(
-    a: Tensor, full_matrices: bool = False, compute_uv: bool = True, *, driver: str | None = None
-) -> Any:  # fmt: skip
+def linalg_svd(a: Tensor, full_matrices: bool = False, compute_uv: bool = True, *, driver: str | None = None) -> Any:
     form = real_form(with_distinct_values(a) if compute_uv else a)
     u, s, vh = torch.ops.polyop.svd.default(form, full_matrices=0, vectors=int(compute_uv), check_errors=1)
     s = every_second(s).to(a.dtype.to_real())

@@ -91,9 +91,13 @@ decomposes("aten::avg_pool3d", without=WRONG, when="divisor_override, or integer
     "aten::cross_entropy_loss", without=WRONG, when="label_smoothing, probabilities as the target, or one sample"
 )
 def cross_entropy_loss(
-    self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = 1, ignore_index: int = -100,
+    self: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    reduction: int = 1,
+    ignore_index: int = -100,
     label_smoothing: float = 0.0,
-) -> Any:  # fmt: skip
+) -> Any:
     if self.dim() == 1:
         return aten.cross_entropy_loss(
             self.unsqueeze(0), target.unsqueeze(0), weight, reduction or 2, ignore_index, label_smoothing
@@ -132,9 +136,13 @@ def cross_entropy_loss(
 
 @decomposes("aten::linalg_vector_norm", without=WRONG, when="keepdim=True without dim; dim of a number")
 def linalg_vector_norm(
-    self: Tensor, ord: float = 2, dim: Sequence[int] | None = None, keepdim: bool = False, *,
+    self: Tensor,
+    ord: float = 2,
+    dim: Sequence[int] | None = None,
+    keepdim: bool = False,
+    *,
     dtype: torch.dtype | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     of_all, of_number = keepdim and not dim and self.dim() > 0, bool(dim) and self.dim() == 0
     if not of_all and not of_number:
         return NotImplemented
@@ -172,9 +180,7 @@ def _batch_norm(target: Any, training_at: int) -> Any:
 
 
 for _target in ("native_batch_norm", "_native_batch_norm_legit", "_native_batch_norm_legit_functional"):
-    decomposes(f"aten::{_target}", without=WRONG, when="training=True")(
-        _batch_norm(getattr(aten, _target).default, 5)
-    )  # fmt: skip
+    decomposes(f"aten::{_target}", without=WRONG, when="training=True")(_batch_norm(getattr(aten, _target).default, 5))
 decomposes("aten::_native_batch_norm_legit.no_stats", without=WRONG, when="training=True")(
     _batch_norm(aten._native_batch_norm_legit.no_stats, 3)
 )
@@ -193,14 +199,17 @@ def _floats(self: Any, other: Any) -> tuple[Tensor, Tensor, torch.dtype] | None:
     a, b = (
         x.to(wide) if isinstance(x, Tensor) else torch.full([], x, dtype=wide, device=like.device)
         for x in (self, other)
-    )  # fmt: skip
+    )
     return a, b, dtype
 
 
 @decomposes(
-    "aten::remainder.Tensor", "aten::remainder.Scalar", "aten::remainder.Scalar_Tensor", without=WRONG,
+    "aten::remainder.Tensor",
+    "aten::remainder.Scalar",
+    "aten::remainder.Scalar_Tensor",
+    without=WRONG,
     when="real numbers whose quotient is rounded to the next integer, or a size that is not constant",
-)  # fmt: skip
+)
 def remainder(self: Any, other: Any) -> Any:
     if isinstance(other, torch.SymInt):  # the exporter takes numbers only
         return aten.remainder.Tensor(self, aten.scalar_tensor(other, dtype=self.dtype, device=self.device))
@@ -213,9 +222,11 @@ def remainder(self: Any, other: Any) -> Any:
 
 
 @decomposes(
-    "aten::floor_divide", "aten::floor_divide.Scalar", without=WRONG,
+    "aten::floor_divide",
+    "aten::floor_divide.Scalar",
+    without=WRONG,
     when="real numbers whose quotient is rounded to the next integer",
-)  # fmt: skip
+)
 def floor_divide(self: Tensor, other: Any) -> Any:
     found = _floats(self, other)
     if found is None:
@@ -231,9 +242,11 @@ def floor_divide(self: Tensor, other: Any) -> Any:
 
 
 @decomposes(
-    "aten::div.Tensor_mode", "aten::div.Scalar_mode", without=WRONG,
+    "aten::div.Tensor_mode",
+    "aten::div.Scalar_mode",
+    without=WRONG,
     when="integers, or real numbers whose quotient is rounded to the next integer",
-)  # fmt: skip
+)
 def div(self: Tensor, other: Any, *, rounding_mode: str | None) -> Any:
     """The exporter divides integers in float32."""
     if rounding_mode == "floor":

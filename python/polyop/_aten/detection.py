@@ -48,9 +48,13 @@ def batched_nms(boxes: Tensor, scores: Tensor, idxs: Tensor, iou_threshold: floa
 
 
 def multiscale_roi_align(
-    features: Sequence[Tensor], boxes: Sequence[Tensor], output_size: Sequence[int], sampling_ratio: int,
-    scales: Sequence[float], mapper: Callable[[Sequence[Tensor]], Tensor],
-) -> Tensor:  # fmt: skip
+    features: Sequence[Tensor],
+    boxes: Sequence[Tensor],
+    output_size: Sequence[int],
+    sampling_ratio: int,
+    scales: Sequence[float],
+    mapper: Callable[[Sequence[Tensor]], Tensor],
+) -> Tensor:
     """Pools each box from the feature map of its level."""
     images = [torch.full_like(of_image[:, :1], float(number)) for number, of_image in enumerate(boxes)]
     rois = torch.cat([torch.cat(images), torch.cat(list(boxes))], 1)

@@ -34,9 +34,12 @@ def _transform(
     moved = order != list(range(rank))
     result = torch.ops.polyop.dft.default(
         pairs.permute(*order, rank) if moved else pairs,
-        dimensions=len(axes), inverse=int(inverse), onesided=int(onesided), odd=odd,
+        dimensions=len(axes),
+        inverse=int(inverse),
+        onesided=int(onesided),
+        odd=odd,
         norm=_NORMS[inverse][normalization],
-    )  # fmt: skip
+    )
     return result.permute(*(order.index(d) for d in range(rank)), rank) if moved else result
 
 

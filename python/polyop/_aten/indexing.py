@@ -32,17 +32,17 @@ def reduced(self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, 
     """
     return torch.ops.polyop.scatter_reduce.default(
         self, index.to(torch.int64), source, axis=dim, reduction=_REDUCTIONS[reduce], include_self=int(include_self)
-    )  # fmt: skip
+    )
 
 
 @decomposes("aten::index_reduce", nodes=("scatter_reduce",))
 def index_reduce(
     self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
-) -> Any:  # fmt: skip
+) -> Any:
     if self.dim() == 0:
         rows = index_reduce(
             self.reshape(1), 0, index.reshape(-1), source.reshape(-1), reduce, include_self=include_self
-        )  # fmt: skip
+        )
         return rows.reshape(())
     if self.dtype in _REDUCED and (reduce != "mean" or self.dtype.is_floating_point):
         return reduced(self, dim, index.reshape(-1), source, reduce, include_self)
@@ -112,7 +112,7 @@ def _flat_positions(size: Sequence[int], stride: Sequence[int], offset: int, dev
 @decomposes("aten::as_strided_scatter")
 def as_strided_scatter(
     self: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
-) -> Any:  # fmt: skip
+) -> Any:
     at = _flat_positions(size, stride, storage_offset or 0, self.device)
     return torch.scatter(self.reshape(-1), 0, at.reshape(-1), src.reshape(-1)).reshape(self.shape)
 
@@ -192,9 +192,11 @@ def segment_reduce(
         return NotImplemented
     zero = torch.zeros_like(given.narrow(axis, 0, 1))
     ends = given.cumsum(axis) if lengths is not None else given.narrow(axis, 1, given.shape[axis] - 1)
-    starts = torch.cat([zero, ends.narrow(axis, 0, ends.shape[axis] - 1)], axis) if lengths is not None else (
-        given.narrow(axis, 0, given.shape[axis] - 1)
-    )  # fmt: skip
+    starts = (
+        torch.cat([zero, ends.narrow(axis, 0, ends.shape[axis] - 1)], axis)
+        if lengths is not None
+        else (given.narrow(axis, 0, given.shape[axis] - 1))
+    )
     counts = ends - starts
     segments = ends.shape[axis]
     rows = torch.arange(data.shape[axis], device=data.device)
@@ -267,7 +269,7 @@ def embedding_bag(
     padding = -1 if padding_idx is None else padding_idx % weight.shape[0]
     return _bags(
         weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding
-    )  # fmt: skip
+    )
 
 
 @decomposes("aten::nonzero", without=REFUSED, when="float64, or a number")

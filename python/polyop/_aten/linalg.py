@@ -73,9 +73,7 @@ def linalg_lu(a: Tensor, *, pivot: bool = True) -> Any:
 
 
 @decomposes("aten::linalg_lu_solve", nodes=("matrix_solve",))
-def linalg_lu_solve(
-    factors: Tensor, pivots: Tensor, b: Tensor, *, left: bool = True, adjoint: bool = False
-) -> Any:  # fmt: skip
+def linalg_lu_solve(factors: Tensor, pivots: Tensor, b: Tensor, *, left: bool = True, adjoint: bool = False) -> Any:
     right = b if left else b.mT
     factors = conjugate(factors) if adjoint else factors
     result = solved(factors, right, method="lu", transpose=adjoint == left, pivots=pivots)
@@ -238,9 +236,7 @@ def linalg_eigvals(self: Tensor) -> Any:
 
 
 @decomposes("aten::_linalg_svd", nodes=("svd",))
-def linalg_svd(
-    a: Tensor, full_matrices: bool = False, compute_uv: bool = True, *, driver: str | None = None
-) -> Any:  # fmt: skip
+def linalg_svd(a: Tensor, full_matrices: bool = False, compute_uv: bool = True, *, driver: str | None = None) -> Any:
     if a.dtype.is_complex:
         return NotImplemented
     u, s, vh = torch.ops.polyop.svd.default(
@@ -260,7 +256,7 @@ def _inverse_or_zero(values: Tensor, limit: Tensor) -> tuple[Tensor, Tensor]:
 @decomposes("aten::linalg_pinv.atol_rtol_tensor", nodes=("eigh", "svd"))
 def linalg_pinv(
     self: Tensor, *, atol: Tensor | None = None, rtol: Tensor | None = None, hermitian: bool = False
-) -> Any:  # fmt: skip
+) -> Any:
     if any(isinstance(size, int) and size == 0 for size in self.shape[-2:]):
         return torch.zeros_like(self.mT)
     default = torch.finfo(self.dtype).eps * torch.sym_max(self.shape[-2], self.shape[-1])

@@ -65,7 +65,7 @@ def solved_with_info(
 
 def _complex_solution(
     a: Tensor, b: Tensor, method: str, transpose: bool, unit: bool, pivots: Tensor | None, raises: str
-) -> tuple[Tensor, Tensor]:  # fmt: skip
+) -> tuple[Tensor, Tensor]:
     if method == "cholesky":
         return solved_with_info(adjoint(a), solved(a, b, "lower"), "upper")
     if method == "lu":
@@ -148,7 +148,7 @@ def linalg_tensorinv(self: Tensor, ind: int = 2) -> Any:
 @decomposes("aten::linalg_solve_triangular", nodes=("matrix_solve",))
 def linalg_solve_triangular(
     self: Tensor, b: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
-) -> Any:  # fmt: skip
+) -> Any:
     triangle = "upper" if upper else "lower"
     if left:
         return solved(self, b, triangle, unit=unitriangular)
@@ -158,7 +158,7 @@ def linalg_solve_triangular(
 @decomposes("aten::triangular_solve", nodes=("matrix_solve",))
 def triangular_solve(
     self: Tensor, a: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
-) -> Any:  # fmt: skip
+) -> Any:
     triangle = "upper" if upper else "lower"
     return solved(a, self, triangle, transpose=transpose, unit=unitriangular), a.clone()
 
@@ -201,7 +201,7 @@ def einsum(equation: str, tensors: Sequence[Tensor], *, path: Any = None) -> Any
     starts = [term.partition(".")[0] for term in terms]
     batch = torch.broadcast_shapes(
         *(x.shape[len(a) : len(a) + n] for x, a, n in zip(tensors, starts, counts, strict=True))
-    )  # fmt: skip
+    )
     spare = [c for c in string.ascii_letters if c not in equation][: len(batch)]
     if not arrow:
         output = "." + "".join(sorted(c for c in set(inputs) - {",", "."} if inputs.count(c) == 1))

@@ -17,7 +17,7 @@ from polyop._aten.shapes import example
 
 def heatmap_to_keypoints(
     _: Callable[..., Any], heatmap: Tensor, n: int | None = None, window_size: int = 5, score_threshold: float = 0.0
-) -> list[Any]:  # fmt: skip
+) -> list[Any]:
     """kornia's, which selects the n strongest maxima if there are more than n."""
     detector: Any = sys.modules["kornia.feature.disk.detector"]
     size = (window_size, window_size)

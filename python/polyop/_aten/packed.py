@@ -107,9 +107,13 @@ def _recurrent(node: str, gates: Sequence[int], activation: str = "", **fixed: i
             if activation:
                 attributes["activations"] = [activation] * ways
             rows, *ends = torch.onnx.ops.symbolic_multi_out(
-                node, [rows, *stacked[:2], bias, lengths, *first], attributes,
-                dtypes=[torch.float32] * (1 + len(states)), shapes=[[steps, *shape], *[shape] * len(states)], version=14,
-            )  # fmt: skip
+                node,
+                [rows, *stacked[:2], bias, lengths, *first],
+                attributes,
+                dtypes=[torch.float32] * (1 + len(states)),
+                shapes=[[steps, *shape], *[shape] * len(states)],
+                version=14,
+            )
             rows = rows.transpose(1, 2).flatten(2)
             for ended, end in zip(last, ends, strict=True):
                 ended.append(end)

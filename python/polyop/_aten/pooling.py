@@ -195,9 +195,13 @@ def _of_ratio(axes: int, with_indices: bool) -> Callable[..., Any]:
     """Replaces a function that computes the number of windows from a size: PyTorch's operator takes constants only."""
 
     def call(
-        input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
-        return_indices: bool = False, _random_samples: Tensor | None = None,
-    ) -> Any:  # fmt: skip
+        input: Tensor,
+        kernel_size: Any,
+        output_size: Any = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        _random_samples: Tensor | None = None,
+    ) -> Any:
         sizes = input.shape[-axes:]
         if output_ratio is None or all(isinstance(size, int) for size in sizes):
             return NotImplemented

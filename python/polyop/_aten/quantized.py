@@ -70,9 +70,12 @@ def grouped_rows(input: Tensor, weight: Tensor, offs: Tensor) -> Any:
 
 @decomposes("aten::_grouped_mm")
 def grouped_mm(
-    self: Tensor, mat2: Tensor, offs: Tensor | None = None, bias: Tensor | None = None,
+    self: Tensor,
+    mat2: Tensor,
+    offs: Tensor | None = None,
+    bias: Tensor | None = None,
     out_dtype: torch.dtype | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """A group has all matrices of its index, or the rows, columns or products up to its end in `offs`."""
     if bias is not None or (offs is None and self.dim() + mat2.dim() != 6):
         return NotImplemented
@@ -92,9 +95,11 @@ def grouped_mm(
 
 
 _LAYOUTS = {
-    torch.float16: (torch.int16, 10, 15), torch.bfloat16: (torch.int16, 7, 127),
-    torch.float32: (torch.int32, 23, 127), torch.float64: (torch.int64, 52, 1023),
-}  # fmt: skip
+    torch.float16: (torch.int16, 10, 15),
+    torch.bfloat16: (torch.int16, 7, 127),
+    torch.float32: (torch.int32, 23, 127),
+    torch.float64: (torch.int64, 52, 1023),
+}
 """The integer of the same size, the bits of the mantissa, and the bias of the exponent."""
 
 
@@ -167,7 +172,7 @@ def hash_tensor(self: Tensor, dim: Sequence[int] = (), *, keepdim: bool = False,
 
 def fake_quantize(
     input: Tensor, scale: Any, zero_point: Any, quant_min: int, quant_max: int, axis: int | None = None
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Rounds to quantized numbers, with a scale for all elements or for each index of an axis."""
     if axis is not None:
         shape = [1] * input.dim()
@@ -219,7 +224,7 @@ def _quantize(input: Tensor, scale: Tensor, zero_point: Tensor, low: int, high: 
 @decomposes("quantized_decomposed::quantize_per_tensor.tensor")
 def quantize_per_tensor(
     input: Tensor, scale: Tensor, zero_point: Tensor, quant_min: int, quant_max: int, dtype: torch.dtype
-) -> Any:  # fmt: skip
+) -> Any:
     return _quantize(input, scale.to(input.dtype), zero_point.to(input.dtype), quant_min, quant_max, dtype)
 
 
@@ -273,7 +278,7 @@ def choose_qparams_per_token(input: Tensor, dtype: torch.dtype) -> Any:
 @decomposes("quantized_decomposed::quantize_per_token")
 def quantize_per_token(
     input: Tensor, scales: Tensor, zero_points: Tensor, quant_min: int, quant_max: int, dtype: torch.dtype
-) -> Any:  # fmt: skip
+) -> Any:
     return (input * (1.0 / scales) + zero_points).round().clamp(quant_min, quant_max).to(dtype)
 
 

@@ -25,7 +25,7 @@ def _tensor(value: Any, dtype: torch.dtype, device: Any) -> Tensor:
 
 def linspace(
     start: Any, end: Any, steps: Any, *, dtype: torch.dtype | None = None, device: Any = None, **how: Any
-) -> Any:  # fmt: skip
+) -> Any:
     dtype = dtype or torch.get_default_dtype()
     if _are_constant(start, end, steps) or dtype.is_complex:
         return NotImplemented

@@ -20,12 +20,15 @@ _SAMPLED = frozenset((torch.float32, torch.float16, torch.bfloat16))
 @decomposes("aten::grid_sampler_3d", nodes=("grid_sampler",))
 def grid_sampler_3d(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
-) -> Any:  # fmt: skip
+) -> Any:
     dtype = input.dtype if input.dtype in _SAMPLED else torch.float32
     result = torch.ops.polyop.grid_sampler.default(
-        input.to(dtype), grid.to(dtype), interpolation_mode=("bilinear", "nearest", "bicubic")[interpolation_mode],
-        padding_mode=("zeros", "border", "reflection")[padding_mode], align_corners=int(align_corners),
-    )  # fmt: skip
+        input.to(dtype),
+        grid.to(dtype),
+        interpolation_mode=("bilinear", "nearest", "bicubic")[interpolation_mode],
+        padding_mode=("zeros", "border", "reflection")[padding_mode],
+        align_corners=int(align_corners),
+    )
     return result.to(input.dtype)
 
 
@@ -93,7 +96,7 @@ def _step(inputs: Any, outputs: Any, align_corners: bool, scale: float | None) -
 
 def _filtered(
     self: Tensor, axis: int, outputs: Any, step: Any, filter: Callable[[Tensor], Tensor], reach: float
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     inputs = self.shape[axis]
     stretch = torch.sym_max(step, 1.0)  # of sizes that are dynamic, too
     support = reach * stretch
@@ -112,9 +115,12 @@ def _antialiased(filter: Callable[[Tensor], Tensor], reach: float, resize: bool 
     """Returns a translation; `resize` says whether the exporter writes calls whose scale is a ratio of sizes."""
 
     def call(
-        self: Tensor, output_size: Sequence[int], align_corners: bool, scales_h: float | None = None,
+        self: Tensor,
+        output_size: Sequence[int],
+        align_corners: bool,
+        scales_h: float | None = None,
         scales_w: float | None = None,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         if not self.dtype.is_floating_point:
             return NotImplemented
         axes = list(zip((-2, -1), output_size, (scales_h, scales_w), strict=True))
@@ -170,7 +176,7 @@ def _is_resized(inputs: Any, outputs: Any, scale: float | None) -> bool:
 
 def _nearest(
     self: Tensor, output_size: Sequence[Any] | None, scales: Sequence[float | None] | None, exact: bool
-) -> Any:  # fmt: skip
+) -> Any:
     axes = range(2, self.dim())
     if scales is None:
         scales = [None] * len(axes)
@@ -217,7 +223,7 @@ for _prefix, _exact in (("upsample_nearest", False), ("_upsample_nearest_exact",
 def _with_sizes_of_pytorch(target: str) -> Callable[..., Any]:
     def call(
         input: Tensor, output_size: Sequence[Any] | None, align_corners: bool, scale_factors: Sequence[float] | None
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         if scale_factors is None:
             return NotImplemented
         sizes = input.shape[2:]

@@ -127,7 +127,7 @@ for _name in ("tril", "triu"):
 @decomposes("aten::im2col", without=REFUSED, when="an empty tensor, or sizes that are not constant")
 def im2col(
     self: Tensor, kernel_size: Sequence[int], dilation: Sequence[int], padding: Sequence[int], stride: Sequence[int]
-) -> Any:  # fmt: skip
+) -> Any:
     if all(isinstance(size, int) and size > 0 for size in self.shape):
         return NotImplemented
     blocks = aten.constant_pad_nd(self, [pad for pad in reversed(padding) for _ in range(2)], 0.0)
@@ -223,7 +223,7 @@ def kron(input: Tensor, other: Tensor) -> Any:
 @decomposes("aten::unique_consecutive", nodes=("find_indices",))
 def unique_consecutive(
     self: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
-) -> Any:  # fmt: skip
+) -> Any:
     if dim is not None and self.dim() > 0:
         return _unique_slices(self, dim, return_inverse, return_counts)
     flat = self.reshape(-1)
@@ -318,9 +318,13 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> Any:
 
 @decomposes("aten::rrelu_with_noise_functional")
 def rrelu(
-    self: Tensor, noise: Tensor, lower: float = 0.125, upper: float = 1 / 3, training: bool = False,
+    self: Tensor,
+    noise: Tensor,
+    lower: float = 0.125,
+    upper: float = 1 / 3,
+    training: bool = False,
     generator: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     if not training:
         return torch.where(self >= 0, self, self * ((lower + upper) / 2)), noise.clone()
     slope = torch.rand_like(self) * (upper - lower) + lower

@@ -550,9 +550,11 @@ for _letter in "tuvw":
         decomposes(f"{_target}.x_scalar", nodes=("special_binary",))(_numbers(_function, True))
         decomposes(f"{_target}.n_scalar", nodes=("special_binary",))(_numbers(_function, False))
 _BY_RECURRENCE = {
-    "hermite_polynomial_h": "hermite_h", "hermite_polynomial_he": "hermite_he", "laguerre_polynomial_l": "laguerre",
+    "hermite_polynomial_h": "hermite_h",
+    "hermite_polynomial_he": "hermite_he",
+    "laguerre_polynomial_l": "laguerre",
     "legendre_polynomial_p": "legendre",
-}  # fmt: skip
+}
 for _name, _node in _BY_RECURRENCE.items():
     _function = _pair(_node)
     decomposes(f"aten::special_{_name}", nodes=("special_binary",))(_function)

@@ -122,9 +122,7 @@ def isin(elements: Tensor, test_elements: Tensor, *, assume_unique: bool = False
     return ~found if invert else found
 
 
-def _histogram(
-    bin: Tensor, bins: Any, weight: Tensor | None, dtype: torch.dtype, by_node: bool = True
-) -> Tensor:  # fmt: skip
+def _histogram(bin: Tensor, bins: Any, weight: Tensor | None, dtype: torch.dtype, by_node: bool = True) -> Tensor:
     """Returns how many elements, or how much weight, each bin has. Elements of bin `bins` are in none.
 
     by_node: adds by polyop's scatter_reduce, and not by a standard operator.
@@ -158,9 +156,11 @@ def histogram(self: Tensor, bins: Tensor, *, weight: Tensor | None = None, densi
 
 def _edges(x: Tensor, bins: int, limits: Any) -> Tensor:
     """Returns the edges of bins of equal width, between two limits or the extrema of a vector."""
-    low, high = (x.min(), x.max()) if limits is None else (
-        torch.full([], limit, dtype=x.dtype, device=x.device) for limit in limits
-    )  # fmt: skip
+    low, high = (
+        (x.min(), x.max())
+        if limits is None
+        else (torch.full([], limit, dtype=x.dtype, device=x.device) for limit in limits)
+    )
     same = low == high
     low, high = torch.where(same, low - 0.5, low), torch.where(same, high + 0.5, high)
     steps = torch.arange(bins + 1, device=x.device).to(x.dtype) / bins
@@ -170,7 +170,7 @@ def _edges(x: Tensor, bins: int, limits: Any) -> Tensor:
 @decomposes("aten::histogram.bin_ct", nodes=("search_sorted", "scatter_reduce"))
 def histogram_count(
     self: Tensor, bins: int = 100, *, range: Any = None, weight: Tensor | None = None, density: bool = False
-) -> Any:  # fmt: skip
+) -> Any:
     x = self.reshape(-1)
     edges = _edges(x, bins, range)
     if weight is not None or not isinstance(bins, int):
@@ -233,7 +233,7 @@ def histogramdd(self: Tensor, bins: Any, *, weight: Tensor | None = None, densit
 @decomposes("aten::_histogramdd_bin_edges")
 def histogramdd_bin_edges(
     self: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: bool = False
-) -> Any:  # fmt: skip
+) -> Any:
     points = self.reshape(-1, self.shape[-1])
     limits = [None if range is None else range[2 * axis : 2 * axis + 2] for axis, _ in enumerate(bins)]
     return [_edges(points[:, axis], count, limits[axis]) for axis, count in enumerate(bins)]
@@ -242,7 +242,7 @@ def histogramdd_bin_edges(
 @decomposes("aten::_histogramdd_from_bin_cts", nodes=("search_sorted", "scatter_reduce"))
 def histogramdd_counts(
     self: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: bool = False
-) -> Any:  # fmt: skip
+) -> Any:
     return histogramdd(self, histogramdd_bin_edges(self, bins, range=range), weight=weight, density=density)
 
 
@@ -289,9 +289,7 @@ def pdist(self: Tensor, p: float = 2) -> Any:
 
 
 @decomposes("aten::var_mean.correction", without=REFUSED, when="float64 and sizes that are not constant")
-def var_mean(
-    self: Tensor, dim: Sequence[int] | None = None, *, correction: Any = None, keepdim: bool = False
-) -> Any:  # fmt: skip
+def var_mean(self: Tensor, dim: Sequence[int] | None = None, *, correction: Any = None, keepdim: bool = False) -> Any:
     axes = list(dim) if dim else list(range(self.dim()))
     if self.dtype != torch.float64 or all(isinstance(self.shape[axis], int) for axis in axes):
         return NotImplemented
@@ -304,8 +302,6 @@ def var_mean(
 
 
 @decomposes("aten::std_mean.correction", without=REFUSED, when="float64 and sizes that are not constant")
-def std_mean(
-    self: Tensor, dim: Sequence[int] | None = None, *, correction: Any = None, keepdim: bool = False
-) -> Any:  # fmt: skip
+def std_mean(self: Tensor, dim: Sequence[int] | None = None, *, correction: Any = None, keepdim: bool = False) -> Any:
     result = var_mean(self, dim, correction=correction, keepdim=keepdim)
     return result if result is NotImplemented else (result[0].sqrt(), result[1])

@@ -78,7 +78,7 @@ def gelu(self: Tensor, *, approximate: str = "none") -> Any:
 @decomposes("aten::native_layer_norm", without=WRONG, when="float64: types of the mean and the deviation")
 def native_layer_norm(
     input: Tensor, normalized_shape: Sequence[Any], weight: Tensor | None, bias: Tensor | None, eps: float
-) -> Any:  # fmt: skip
+) -> Any:
     if input.dtype != torch.float64:
         return NotImplemented
     axes = list(range(-len(normalized_shape), 0))

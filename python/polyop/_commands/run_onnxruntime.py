@@ -24,9 +24,13 @@ from polyop.errors import PolyopError
 from polyop.verifying.sides import How, InOnnxRuntime
 
 _TYPES = {
-    "float": "f32", "float16": "f16", "bfloat16": "bf16", "double": "f64", "bool": "bool",
+    "float": "f32",
+    "float16": "f16",
+    "bfloat16": "bf16",
+    "double": "f64",
+    "bool": "bool",
     **{f"{sign}int{bits}": f"{sign[:1] or 'i'}{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
-}  # fmt: skip
+}
 
 
 def describe(side: InOnnxRuntime, request: dict[str, Any]) -> dict[str, Any]:

@@ -329,18 +329,25 @@ class _Tensors:
         all_of = [found for _, _, found in results]
         count = sum(found.count for found in all_of)
         entry = {
-            "tensor": name, "node": "", "type": text, "equal": all(found.ok for found in all_of), "count": count,
+            "tensor": name,
+            "node": "",
+            "type": text,
+            "equal": all(found.ok for found in all_of),
+            "count": count,
             "photo": str(photo),
-        }  # fmt: skip
+        }
         if worst.mismatch:
             return {**entry, "mismatch": f"{photo}: {worst.mismatch}"}
         relative = worst.relative()
         mean = sum(found.mean * found.count for found in all_of) / count if count else 0.0
         return {
-            **entry, "max_error": worst.max, "mean_error": mean, "scale": worst.scale,
+            **entry,
+            "max_error": worst.max,
+            "mean_error": mean,
+            "scale": worst.scale,
             "relative_error": relative if relative != float("inf") else None,
             "differing": sum(found.differing for found in all_of),
-        }  # fmt: skip
+        }
 
 
 def _agreement(

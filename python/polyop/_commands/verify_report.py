@@ -28,9 +28,11 @@ def verify_report(request: dict[str, Any]) -> dict[str, Any]:
 
     now = datetime.datetime.now(datetime.timezone.utc)
     about = {
-        "date": now.strftime("%Y-%m-%d %H:%M UTC"), "versions": _versions(), "hardware": _hardware(),
+        "date": now.strftime("%Y-%m-%d %H:%M UTC"),
+        "versions": _versions(),
+        "hardware": _hardware(),
         "files": [_file(path) for path in _files(request)],
-    }  # fmt: skip
+    }
     report = {"model": request["model"], "command": request["command"], "comparisons": request["comparisons"], **about}
     write_atomically(Path(request["file"]), page(report).encode())
     return about

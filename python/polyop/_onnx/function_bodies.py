@@ -103,11 +103,15 @@ class Body:
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")
             torch.onnx.export(
-                Formula(), tuple(values), file, dynamo=False, input_names=names,
+                Formula(),
+                tuple(values),
+                file,
+                dynamo=False,
+                input_names=names,
                 output_names=[o.name for o in self.outputs],
                 dynamic_axes={n: list(range(v.dim())) for n, v in zip(names, values, strict=True) if v.dim()},
                 opset_version=min(self.call.opset, _TRACED_OPSETS[-1]),
-            )  # fmt: skip
+            )
         logging.getLogger("torch.onnx").setLevel(level)
         return _without_repetitions(onnx.load_from_string(file.getvalue()), self.call.opset)
 
@@ -267,9 +271,12 @@ def _without_repetitions(model: onnx.ModelProto, opset: int) -> list[onnx.NodePr
     from onnx_ir.passes import common
 
     graph = ir.from_proto(model)
-    for one in (common.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0),
-                common.DeduplicateInitializersPass(), common.CommonSubexpressionEliminationPass(),
-                common.RemoveUnusedNodesPass()):  # fmt: skip
+    for one in (
+        common.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0),
+        common.DeduplicateInitializersPass(),
+        common.CommonSubexpressionEliminationPass(),
+        common.RemoveUnusedNodesPass(),
+    ):
         one(graph)
     traced = ir.to_proto(graph).graph
     names = {value: f"c{i}" for i, value in enumerate(t.name for t in traced.initializer)}

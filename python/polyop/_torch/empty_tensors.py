@@ -21,8 +21,12 @@ aten = torch.ops.aten
 _FILLS: Mapping[str, float] = {
     **dict.fromkeys(("sum", "nansum", "mm", "bmm", "matmul", "dot", "vdot", "mv", "linalg_vector_norm"), 0),
     **dict.fromkeys(("mean", "var", "std", "var_mean", "std_mean"), math.nan),
-    "count_nonzero": 0, "any": 0, "all": 1, "prod": 1, "logsumexp": -math.inf,
-}  # fmt: skip
+    "count_nonzero": 0,
+    "any": 0,
+    "all": 1,
+    "prod": 1,
+    "logsumexp": -math.inf,
+}
 """The elements of a result that is computed from no elements, by operator."""
 
 
@@ -71,8 +75,8 @@ def _fill(node: torch.fx.Node) -> float | None:
 def _sizes(node: torch.fx.Node) -> dict[sympy.Expr, tuple[torch.fx.Node, int]]:
     """Returns an input and an axis for each size of the inputs that a node is computed from and that is not constant.
 
-    Leaves out sizes of several of these inputs: of tensors without elements, torch.export takes sizes that broadcast for
-    equal ones.
+    Leaves out sizes of several of these inputs: of tensors without elements, torch.export takes sizes that broadcast
+    for equal ones.
     """
     found: dict[sympy.Expr, tuple[torch.fx.Node, int]] = {}
     shared = set()

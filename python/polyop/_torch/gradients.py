@@ -164,9 +164,13 @@ class GradientKernel:
         return allowed and computed and device in self.gradient.devices
 
     def call(
-        self, inputs: Tensors, saved_outputs: Tensors, grads: Tensors, requested: Sequence[int],
+        self,
+        inputs: Tensors,
+        saved_outputs: Tensors,
+        grads: Tensors,
+        requested: Sequence[int],
         attributes: dict[str, Any],
-    ) -> list[Tensor | None]:  # fmt: skip
+    ) -> list[Tensor | None]:
         """Returns the gradients of the requested inputs."""
         given = (*grads, *self.operator.nest(inputs), *saved_outputs)
         args = [given[i] for i in self._arguments]

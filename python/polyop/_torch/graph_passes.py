@@ -112,9 +112,7 @@ def _may_be_negative(value: int | torch.SymInt) -> bool:
     return bool(value.node.shape_env.bound_sympy(value.node.expr).lower < 0)
 
 
-def note_unknown(
-    program: torch.export.ExportedProgram, registry: _registration.ONNXRegistry, record: Record
-) -> None:  # fmt: skip
+def note_unknown(program: torch.export.ExportedProgram, registry: _registration.ONNXRegistry, record: Record) -> None:
     """Notes the operators without an ONNX form in the record, with the lines that call them."""
     for module in graph_modules(program):
         for node in module.graph.nodes:

@@ -42,9 +42,7 @@ from polyop._torch.graph_passes import (
 from polyop._torch.onnx_translations import OPERATOR_KEY, add_nodes, as_single, resize
 
 
-def _counted(
-    target: str, function: Callable[..., Any], default: Callable[..., Any] | None
-) -> Callable[..., Any]:  # fmt: skip
+def _counted(target: str, function: Callable[..., Any], default: Callable[..., Any] | None) -> Callable[..., Any]:
     """Returns the translation; PyTorch's own decomposition, if there is one, has the calls that it leaves."""
 
     def call(*args: Any, **given: Any) -> Any:
@@ -62,7 +60,7 @@ def _counted(
 
 def _decompose(
     _: Any, program: torch.export.ExportedProgram, registry: _registration.ONNXRegistry
-) -> torch.export.ExportedProgram:  # fmt: skip
+) -> torch.export.ExportedProgram:
     """Replaces the exporter's function `decompose_with_registry`."""
     add_nodes(registry)
     table = _decomp.create_onnx_friendly_decomposition_table(set(_decomp.get_onnx_implemented_overloads(registry)))
@@ -112,7 +110,7 @@ def _attend(_: Any, mode: Any, *args: Any) -> Any:
 
 def _capture(
     capture: Callable[..., torch.export.ExportedProgram], strategy: Any, *args: Any, **given: Any
-) -> torch.export.ExportedProgram:  # fmt: skip
+) -> torch.export.ExportedProgram:
     """Replaces the method `_capture` of the exporter's first strategy.
 
     The example's tensors are contiguous, as those of files are: a program must not depend on other strides.
@@ -169,7 +167,7 @@ def _is_causal(_: Any, mask: torch.Tensor | None, is_causal: bool | None = None,
 
 def _encode(
     forward: Callable[..., torch.Tensor], encoder: torch.nn.TransformerEncoder, *args: Any, **given: Any
-) -> torch.Tensor:  # fmt: skip
+) -> torch.Tensor:
     """Replaces the method `forward`: while PyTorch captures a program, it computes masked tokens as in training."""
     result = encode(encoder, *args, **given)
     return forward(encoder, *args, **given) if result is NotImplemented else result
@@ -222,7 +220,7 @@ def _onnx_type(find: Callable[..., Any], dtype: torch.dtype) -> Any:
 
 def _keep_initializers(
     try_rewrite: Callable[..., Any], rule: Any, model: Any, graph: Any, *args: Any, **given: Any
-) -> Any:  # fmt: skip
+) -> Any:
     """Makes the exporter's optimizer keep the initializers of earlier replacements: it names those of a Clip after the
     input, so that two Clips of one tensor have the same. Then the first Clip has lost its bounds.
     """

@@ -39,9 +39,13 @@ def _translate(operator: Operator) -> None:
         name, inputs, attributes = _node(operator, args, given)
         domain, _, op_type = name.partition("::")
         result = onnx_ir.Node(
-            domain, op_type, inputs, onnx_ir.convenience.convert_attributes(attributes), version=1,
+            domain,
+            op_type,
+            inputs,
+            onnx_ir.convenience.convert_attributes(attributes),
+            version=1,
             num_outputs=operator.num_outputs,
-        )  # fmt: skip
+        )
         _core.current_tracer.nodes.append(result)
         return result.outputs[0] if len(result.outputs) == 1 else result.outputs
 

@@ -70,9 +70,7 @@ def _number(value: Any, dtype: Any) -> Any:
     return _standard("Constant", [], {"value": onnx_ir.tensor(value, dtype)})
 
 
-def resize(
-    write: Callable[..., Any], self: Any, scale_factors: Sequence[float], *args: Any, **given: Any
-) -> Any:  # fmt: skip
+def resize(write: Callable[..., Any], self: Any, scale_factors: Sequence[float], *args: Any, **given: Any) -> Any:
     """Replaces the exporter's function that writes a Resize by factors, for sizes that the file does not know.
 
     Resize rounds the float32 product of a size and a factor down, PyTorch the float64 product. Where they differ, the
@@ -154,9 +152,12 @@ def _nms_by_class(boxes: Any, scores: Any, idxs: Any, iou_threshold: float) -> A
 
     def top(values: Any, count: Any, largest: bool) -> list[Any]:
         node = onnx_ir.Node(
-            "", "TopK", [values, count],
-            onnx_ir.convenience.convert_attributes({"axis": 0, "largest": int(largest)}), num_outputs=2,
-        )  # fmt: skip
+            "",
+            "TopK",
+            [values, count],
+            onnx_ir.convenience.convert_attributes({"axis": 0, "largest": int(largest)}),
+            num_outputs=2,
+        )
         _core.current_tracer.nodes.append(node)
         return list(node.outputs)
 
@@ -223,6 +224,6 @@ def add_nodes(registry: _registration.ONNXRegistry) -> None:
     for target, function, is_complex in _NODES:
         meta = _registration.OnnxDecompMeta(
             function, target, None, is_complex=is_complex, skip_signature_inference=True
-        )  # fmt: skip
+        )
         key = target.name() if isinstance(target, torch._ops.OpOverload) else target
         registry.functions.setdefault(key, []).insert(0, meta)

@@ -107,9 +107,12 @@ def _grid_sampler(
     if not _is_sampled(axes, f"grid_sampler_{axes}d", input, grid, interpolation_mode, padding_mode):
         return FALLBACK
     return _polyop.grid_sampler.default(
-        input, grid, interpolation_mode=_INTERPOLATION[interpolation_mode], padding_mode=_PADDING[padding_mode],
+        input,
+        grid,
+        interpolation_mode=_INTERPOLATION[interpolation_mode],
+        padding_mode=_PADDING[padding_mode],
         align_corners=int(align_corners),
-    )  # fmt: skip
+    )
 
 
 def _grid_sampler_backward(
@@ -330,9 +333,12 @@ def _deform_conv2d(
     if not _is_deformed("deform_conv2d", (input, weight, offset, mask, bias), weight, offset):
         return FALLBACK
     shared = {
-        "stride": [stride_h, stride_w], "padding": [pad_h, pad_w], "dilation": [dilation_h, dilation_w],
-        "groups": groups, "deform_groups": offset_groups,
-    }  # fmt: skip
+        "stride": [stride_h, stride_w],
+        "padding": [pad_h, pad_w],
+        "dilation": [dilation_h, dilation_w],
+        "groups": groups,
+        "deform_groups": offset_groups,
+    }
     if use_mask:
         return _polyop.modulated_deform_conv2d.default(input, offset, mask, weight, bias, **shared)
     return _polyop.deform_conv2d.default(input, offset, weight, **shared).add_(bias[:, None, None])
@@ -347,9 +353,12 @@ def _deform_conv2d_backward(
     if not _is_deformed("_deform_conv2d_backward", (grad, input, weight, offset, mask, bias), weight, offset):
         return FALLBACK
     shared = {
-        "stride": [stride_h, stride_w], "padding": [pad_h, pad_w], "dilation": [dilation_h, dilation_w],
-        "groups": groups, "deform_groups": offset_groups,
-    }  # fmt: skip
+        "stride": [stride_h, stride_w],
+        "padding": [pad_h, pad_w],
+        "dilation": [dilation_h, dilation_w],
+        "groups": groups,
+        "deform_groups": offset_groups,
+    }
     of_bias = grad.sum((0, 2, 3))
     if use_mask:
         of_input, of_offset, of_mask, of_weight = _polyop.modulated_deform_conv2d_backward.default(

@@ -102,7 +102,7 @@ _MIN_SIDE = 1e-6
 
 def _own_masks(
     b: Nodes, layout: Layout, tensor: Tensor, found: Detections, image: Input, photo: Photo | None
-) -> Result:  # fmt: skip
+) -> Result:
     """Returns masks u8 [N, M, height, width] of the photo, else of the model's input, from a mask of probabilities for
     each detection: of its box (28 x 28, as MMDeploy exports Mask R-CNN), or of the model's whole input."""
     masks = as_real(b, tensor)

@@ -161,10 +161,12 @@ def _lowered_by_class(b: Nodes, boxes: str, scores: str, labels: str, rules: Rul
     inputs = [
         helper.make_tensor_value_info(f"{name}/{what}", kind, shape)
         for what, kind, shape in (
-            ("number", TensorProto.INT64, []), ("go", TensorProto.BOOL, []), ("kept", TensorProto.INT64, [None]),
+            ("number", TensorProto.INT64, []),
+            ("go", TensorProto.BOOL, []),
+            ("kept", TensorProto.INT64, [None]),
             ("scores", TensorProto.FLOAT, [None]),
         )
-    ]  # fmt: skip
+    ]
     number, go, kept, lowered = (value.name for value in inputs)
     classes = b("Unique", labels)
     body = Nodes(b.opset, name)
@@ -173,9 +175,10 @@ def _lowered_by_class(b: Nodes, boxes: str, scores: str, labels: str, rules: Rul
     class_boxes, class_scores = (body("Gather", value, members, axis=0) for value in (boxes, scores))
     rows, class_scores = _lowered(body, class_boxes, class_scores, labels, rules, method)
     results = [
-        body("Identity", go), body.concat(kept, body("Gather", members, rows), axis=0),
+        body("Identity", go),
+        body.concat(kept, body("Gather", members, rows), axis=0),
         body.concat(lowered, class_scores, axis=0),
-    ]  # fmt: skip
+    ]
     outputs = [
         helper.make_tensor_value_info(result, value.type.tensor_type.elem_type, [None] * min(i, 1))
         for i, (result, value) in enumerate(zip(results, inputs[1:], strict=True))
@@ -215,10 +218,13 @@ def _soft(b: Nodes, boxes: str, scores: str, rules: Rules, method: int) -> Detec
     rows = in_rows(lowered, 0, np.float32)
     number = b.cast(b("Unsqueeze", count, first), TensorProto.INT32)
     return Detections(
-        number, in_rows(b("Gather", candidate_boxes, kept, axis=0), 4, np.float32), rows,
+        number,
+        in_rows(b("Gather", candidate_boxes, kept, axis=0), 4, np.float32),
+        rows,
         b.cast(in_rows(b("Gather", labels, kept), 0, np.int64), TensorProto.INT32),
-        in_rows(b("Gather", numbers, kept), 0, np.int64), _rows_below(b, number, rows),
-    )  # fmt: skip
+        in_rows(b("Gather", numbers, kept), 0, np.int64),
+        _rows_below(b, number, rows),
+    )
 
 
 def _chosen(b: Nodes, decoded: Decoded, rules: Rules) -> Detections:
@@ -238,9 +244,13 @@ def _chosen(b: Nodes, decoded: Decoded, rules: Rules) -> Detections:
     number = b("ReduceSum", b.cast(valid, TensorProto.INT32), b.constant([1]), keepdims=1)
     labels = b.cast(b.rows(decoded.labels, numbers), TensorProto.INT32)
     return Detections(
-        number, b.rows(decoded.boxes, numbers), b("Where", valid, scores, b.real(0)),
-        b("Where", valid, labels, b.constant(0, np.int32)), numbers, valid,
-    )  # fmt: skip
+        number,
+        b.rows(decoded.boxes, numbers),
+        b("Where", valid, scores, b.real(0)),
+        b("Where", valid, labels, b.constant(0, np.int32)),
+        numbers,
+        valid,
+    )
 
 
 def where_valid(b: Nodes, valid: str, value: str, rank: int) -> str:

@@ -55,8 +55,10 @@ def run_tasks(job: Job, tasks: Sequence[Task], cluster: Cluster, step: Callable[
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars = False
         at_once = max(1, min(_MAX_AT_ONCE, len(tasks) // (4 * report.workers)))
-        rows = ray.data.from_items([{"source": str(task.source), "result": str(task.result)} for task in tasks],
-                                   override_num_blocks=-(-len(tasks) // at_once))  # fmt: skip
+        rows = ray.data.from_items(
+            [{"source": str(task.source), "result": str(task.result)} for task in tasks],
+            override_num_blocks=-(-len(tasks) // at_once),
+        )
         answers = rows.map_batches(TaskActor, fn_constructor_args=(job,), batch_size=at_once,
                                    compute=ray.data.ActorPoolStrategy(size=report.workers),
                                    num_cpus=cluster.processors, num_gpus=cluster.gpus)  # fmt: skip

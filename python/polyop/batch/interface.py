@@ -17,9 +17,12 @@ if TYPE_CHECKING:
     import onnxruntime as ort
 
 _TYPES = {
-    "float": "float32", "double": "float64", "float16": "float16", "bool": "bool",
+    "float": "float32",
+    "double": "float64",
+    "float16": "float16",
+    "bool": "bool",
     **{name: name for name in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")},
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)

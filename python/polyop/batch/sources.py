@@ -100,8 +100,10 @@ class Input:
             found = []
             for folder, _, names in os.walk(path):
                 if RECORD in names and not Path(folder).samefile(path) and not _is_inside(Path(folder), output):
-                    raise BatchError(f"-i {self.pattern}: expected inputs alone, found results of a batch in '{folder}'",
-                                     f"name the files by a pattern, for example -i '{path}/*.png'")  # fmt: skip
+                    raise BatchError(
+                        f"-i {self.pattern}: expected inputs alone, found results of a batch in '{folder}'",
+                        f"name the files by a pattern, for example -i '{path}/*.png'",
+                    )
                 found += [Path(folder, name) for name in names if Path(name).suffix.lower() in KINDS]
         elif pattern:
             names = glob.glob(os.path.join(glob.escape(str(path)), *pattern), recursive=True)
@@ -166,8 +168,10 @@ def tasks(streams: Sequence[Input], output: Path, format: str) -> list[Task]:
             extension = ".tar" if kind in VIDEOS else kind if kind in SHARDS else f".{format}"
             result = output / (inside if extension == kind else inside.with_suffix(extension))
             if created.get(result, Task(source, result)).source != source:
-                raise BatchError(f"'{created[result].source}' and '{source}' have the same result, '{result}'",
-                                 "run them into separate folders")  # fmt: skip
+                raise BatchError(
+                    f"'{created[result].source}' and '{source}' have the same result, '{result}'",
+                    "run them into separate folders",
+                )
             if result.exists() and result.samefile(source):
                 raise BatchError(f"'{source}' would be overwritten by its result", "choose another folder for results")
             if _is_inside(stream.base, output) and not stream.is_one_file and stream.finds(result):

@@ -34,8 +34,10 @@ class Worker:
         model = open_model(job.model, replace(job.session, threads=self.threads))
         outputs = model.chosen(job.outputs)
         if job.format != "npz" and len(outputs) > 1:
-            raise BatchError(f"format {job.format}: expected one output, got {', '.join(outputs)}",
-                             f"choose one (--keep {outputs[0]}), or take npz")  # fmt: skip
+            raise BatchError(
+                f"format {job.format}: expected one output, got {', '.join(outputs)}",
+                f"choose one (--keep {outputs[0]}), or take npz",
+            )
         runner = Runner(model, job.constants, outputs, job.batch)
         self._reader = Reader(model, job.stream, list(job.constants), job.images, job.memory)
         self._loop = Loop(self._reader, runner, job.format, self._runs, processors, job.strict, job.memory)

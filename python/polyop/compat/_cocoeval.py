@@ -59,9 +59,13 @@ def COCOevalEvaluateImages(  # noqa: N802
     for i in range(images):
         for c in range(categories):
             evaluations = _match(
-                image_category_detection_instances[i][c], image_category_ground_truth_instances[i][c],
-                image_category_ious[i][c], thresholds, ranges, max_detections,
-            )  # fmt: skip
+                image_category_detection_instances[i][c],
+                image_category_ground_truth_instances[i][c],
+                image_category_ious[i][c],
+                thresholds,
+                ranges,
+                max_detections,
+            )
             results[(c * len(ranges)) * images + i : (c + 1) * len(ranges) * images : images] = evaluations
     return results
 
@@ -127,9 +131,12 @@ def COCOevalAccumulate(params: Any, evaluations: Sequence[ImageEvaluation]) -> d
     """Returns precision, recall and scores as flat lists, and their extents as "counts", like COCOeval.accumulate."""
     recall_thresholds = np.asarray(params.recThrs, np.float64)
     counts = [
-        len(params.iouThrs), len(recall_thresholds), len(params.catIds) if params.useCats == 1 else 1,
-        len(params.areaRng), len(params.maxDets),
-    ]  # fmt: skip
+        len(params.iouThrs),
+        len(recall_thresholds),
+        len(params.catIds) if params.useCats == 1 else 1,
+        len(params.areaRng),
+        len(params.maxDets),
+    ]
     thresholds, _, categories, ranges, _ = counts
     images = len(params.imgIds)
     if len(evaluations) != categories * ranges * images:

@@ -63,23 +63,24 @@ def _importing(module: str) -> Callable[[], object]:
 
 
 RUNTIMES = {
-    "onnxruntime": Runtime(
-        "ONNX Runtime", ("onnxruntime",), (1, 17), "onnxruntime", lambda: _register("onnxruntime")
-    ),
+    "onnxruntime": Runtime("ONNX Runtime", ("onnxruntime",), (1, 17), "onnxruntime", lambda: _register("onnxruntime")),
     "accelerator": Runtime(
         "ONNX Runtime, standard operators", ("onnxruntime",), (1, 17), "accelerator", lambda: _register("accelerator")
     ),
     "torch": Runtime("PyTorch", ("torch",), (2, 10), "torch", _importing("polyop._torch.load")),
     "openvino": Runtime("OpenVINO", ("openvino",), (2026, 0), "openvino", _openvino),
     "tensorrt": Runtime(
-        "TensorRT", ("tensorrt", "tensorrt_rtx"), (), "tensorrt",
+        "TensorRT",
+        ("tensorrt", "tensorrt_rtx"),
+        (),
+        "tensorrt",
         lambda: ctypes.CDLL(str(find_library(library_file("polyop", "tensorrt")))),
     ),
     "numpy": Runtime("NumPy", ("numpy",), (1, 24), "onnxruntime", _importing("polyop.numpy")),
     "jax": Runtime("JAX", ("jax",), (0, 10), "jax", _importing("polyop.jax")),
     "executorch": Runtime("ExecuTorch", ("executorch",), (1, 5), "executorch", _importing("polyop.executorch")),
     "tvm_ffi": Runtime("tvm-ffi", ("tvm_ffi",), (0, 1, 15), "tvm_ffi", _importing("polyop.tvm_ffi")),
-}  # fmt: skip
+}
 """The runtimes by the names that `polyop doctor` has for them."""
 
 
@@ -95,8 +96,12 @@ def probe(names: Sequence[str]) -> dict[str, dict[str, Any]]:
     while left:
         done = subprocess.run(
             _isolation.command("polyop.compat._probe", *left),
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False, timeout=_SECONDS,
-        )  # fmt: skip
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            check=False,
+            timeout=_SECONDS,
+        )
         begun = None
         for line in done.stdout.splitlines():
             record = json.loads(line)
@@ -106,9 +111,11 @@ def probe(names: Sequence[str]) -> dict[str, dict[str, Any]]:
         if begun is not None:
             how = signal.Signals(-done.returncode).name if done.returncode < 0 else f"exit code {done.returncode}"
             found[begun] = {
-                "state": "fails", "error": f"the import ends the process ({how})", "cause": None,
+                "state": "fails",
+                "error": f"the import ends the process ({how})",
+                "cause": None,
                 "version": version_of(begun.partition(":")[2] or begun),
-            }  # fmt: skip
+            }
         elif len(found) < len(names):
             raise RuntimeError(f"the process that imports {left} ended with {done.returncode}")
         left = [name for name in names if name not in found]

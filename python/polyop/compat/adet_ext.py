@@ -10,8 +10,12 @@ from polyop import functional
 from polyop.compat.mmcv_ext._registry import gradients_of
 
 __all__ = [
-    "bezier_align_backward", "bezier_align_forward", "def_roi_align_backward", "def_roi_align_forward", "ml_nms",
-]  # fmt: skip
+    "bezier_align_backward",
+    "bezier_align_forward",
+    "def_roi_align_backward",
+    "def_roi_align_forward",
+    "ml_nms",
+]
 
 
 def bezier_align_forward(

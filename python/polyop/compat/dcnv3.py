@@ -17,9 +17,12 @@ _WINDOW = ("kernel_h", "kernel_w", "stride_h", "stride_w", "pad_h", "pad_w", "di
 def attributes(window: tuple[int, ...], group: int, channels: int, scale: float, remove_center: int) -> dict[str, Any]:
     """Returns the attributes of dcn_v3 and dcn_v4 for a window (kernel_h, kernel_w, stride_h, …, dilation_w)."""
     return {
-        **dict(zip(_WINDOW, window, strict=True)), "group": group, "group_channels": channels, "offset_scale": scale,
+        **dict(zip(_WINDOW, window, strict=True)),
+        "group": group,
+        "group_channels": channels,
+        "offset_scale": scale,
         "remove_center": int(remove_center),
-    }  # fmt: skip
+    }
 
 
 def dcnv3_forward(

@@ -70,9 +70,12 @@ def _split(split: Callable[..., Any], tensor: Tensor, sizes: int | Sequence[int]
 
 
 def _pool_all_levels(
-    plain: Callable[..., Tensor], extractor: Any, feats: Sequence[Tensor], rois: Tensor,
+    plain: Callable[..., Tensor],
+    extractor: Any,
+    feats: Sequence[Tensor],
+    rois: Tensor,
     roi_scale_factor: float | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Pools all levels with one operator: mmdet skips levels without boxes, which a trace would fix."""
     layers = extractor.roi_layers
     first = layers[0]

@@ -106,8 +106,10 @@ def encode(encoder: Any, voxels: Tensor, num_points: Tensor, coors: Tensor) -> T
 def export(network: PillarNetwork, pillars: Sequence[Tensor], path: str | Path, **given: Any) -> Exported:
     """`polyop.export` of a network; the file accepts any number of pillars or voxels. `given` are its arguments."""
     options = {
-        "exporter": "torchscript", "opset_version": 17, "input_names": _NAMES,
+        "exporter": "torchscript",
+        "opset_version": 17,
+        "input_names": _NAMES,
         "dynamic": {name: {0: "pillars"} for name in _NAMES},
-    }  # fmt: skip
+    }
     with torch.no_grad():
         return export_checked(network, pillars, path, **{**options, **given})

@@ -198,9 +198,12 @@ def _ps_roi_pool_backward(
 
 def _window(window: Sequence[int]) -> dict[str, Any]:
     return {
-        "stride": list(window[:2]), "padding": list(window[2:4]), "dilation": list(window[4:6]), "groups": window[6],
+        "stride": list(window[:2]),
+        "padding": list(window[2:4]),
+        "dilation": list(window[4:6]),
+        "groups": window[6],
         "deform_groups": window[7],
-    }  # fmt: skip
+    }
 
 
 def _deform_conv2d(input: Tensor, weight: Tensor, offset: Tensor, mask: Tensor, bias: Tensor, *rest: Any) -> Tensor:

@@ -238,7 +238,7 @@ _one_at_a_time = threading.RLock()
 
 def _run_smaller(
     run: Callable[[Mapping[str, Tensor]], Any], feeds: Mapping[str, Tensor], dimensions: Mapping[str, Dimension]
-) -> None:  # fmt: skip
+) -> None:
     """Runs the model at smaller sizes. If it keeps what it computed for the sizes of its last call, such as positions,
     the example's would be constants of the file, and its sizes those of the file."""
     for sizes in smaller_sizes(dimensions):
@@ -249,7 +249,7 @@ def _run_smaller(
 
 def _checked(
     file: Path, path: Path, written: Written, expected: list[Tensor], comparer: Comparer, portable: bool
-) -> tuple[Exported, list[File]]:  # fmt: skip
+) -> tuple[Exported, list[File]]:
     """Checks and runs the file, and compares its outputs for the example. Raises ExportError."""
     proto = onnx.load(file, load_external_data=False)
     try:

@@ -107,7 +107,7 @@ def scale_of(output: np.ndarray) -> float:
 
 def compare_outputs(
     file: File, tensors: Mapping[str, Tensor], expected: Sequence[Tensor], tolerance: Tolerance, run: Run
-) -> list[OutputReport]:  # fmt: skip
+) -> list[OutputReport]:
     """Returns how each output differs. Elements that cancel may differ by as much as PyTorch's own do for inputs that
     differ by rounding. Equal elements may be sorted in PyTorch's order, or in their own."""
     results = file.run(tensors)
@@ -136,7 +136,7 @@ def compare_outputs(
 
 def _report(
     name: str, reference: np.ndarray, got: np.ndarray, tolerance: Tolerance, noisy: np.ndarray | None = None
-) -> OutputReport:  # fmt: skip
+) -> OutputReport:
     rtol, atol = tolerance.of(reference)
     difference = compare(reference, got, rtol, noisy)
     agrees = not difference.why or difference.excess <= atol
@@ -262,7 +262,7 @@ class Comparer:
 
     def _differences(
         self, files: Sequence[File], sizes: Sizes, inputs: Mapping[str, Tensor], expected: Sequence[Tensor]
-    ) -> list[str]:  # fmt: skip
+    ) -> list[str]:
         found = []
         for file in files:
             try:

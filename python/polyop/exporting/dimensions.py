@@ -63,7 +63,7 @@ class Comparison:
 
 def read_dimensions(
     dynamic: Mapping[str, Mapping[int, Any]] | None, tensors: Mapping[str, Tensor]
-) -> dict[str, Dimension]:  # fmt: skip
+) -> dict[str, Dimension]:
     """Returns the dimensions by name. Raises ValueError for an unknown input or axis, and for two sizes of one name."""
     found: dict[str, Dimension] = {}
     if unknown := set(dynamic or ()) - set(tensors):
@@ -143,9 +143,11 @@ class Assumptions:
                 continue
             names = sorted(used.values(), key=lambda name: sizes[name] != dimensions[name].example)
             options = (
-                {**sizes, name: size} for name in names for size in range(1, 4 * sum(sizes.values()))
+                {**sizes, name: size}
+                for name in names
+                for size in range(1, 4 * sum(sizes.values()))
                 if dimensions[name].has(size)
-            )  # fmt: skip
+            )
             sizes = next((other for other in options if _holds(condition, used, other)), sizes)
         return sizes
 
@@ -172,7 +174,7 @@ class Assumptions:
 
     def not_tested(
         self, dimensions: Mapping[str, Dimension], compared: Sequence[Sizes], limit: int = 3
-    ) -> Iterator[Comparison]:  # fmt: skip
+    ) -> Iterator[Comparison]:
         """Yields sizes that break the conditions which the sizes of `compared`, and those yielded before, fulfil."""
         example = {d.name: d.example for d in dimensions.values()}
         done = [*compared]
@@ -205,7 +207,7 @@ def _dim_of(dimension: Dimension, is_valid: Callable[[int], bool]) -> str:
 
 def _breaking(
     condition: str, used: Mapping[str, str], example: Mapping[str, int], dimension: Dimension
-) -> Iterator[int]:  # fmt: skip
+) -> Iterator[int]:
     """Yields sizes of a dimension that break a condition, the nearest to the example's first."""
     size = dimension.example
     near = (size + sign * step for step in range(1, 2 * size + 66) for sign in (1, -1))
@@ -314,7 +316,7 @@ def _smaller(group: Sequence[Dimension], rank: int) -> Iterator[int]:
 
 def _together(
     groups: Sequence[Sequence[Dimension]], options: Sequence[Sequence[int]], example: Mapping[str, int]
-) -> Comparison:  # fmt: skip
+) -> Comparison:
     """Returns sizes for all groups: the first option of each, the second, … A group without options keeps its size."""
     if not any(options):
         return Comparison(())
@@ -341,9 +343,7 @@ def fits(sizes: Mapping[str, int], dimensions: Mapping[str, Dimension], tensors:
     return True
 
 
-def shape_at(
-    name: str, tensor: Tensor, sizes: Mapping[str, int], dimensions: Mapping[str, Dimension]
-) -> list[int]:  # fmt: skip
+def shape_at(name: str, tensor: Tensor, sizes: Mapping[str, int], dimensions: Mapping[str, Dimension]) -> list[int]:
     """Returns the shape of an input at other sizes."""
     shape = list(tensor.shape)
     for dimension in dimensions.values():

@@ -18,9 +18,12 @@ _ROLES_WITH_IMAGE = ("rois", "rotated_rois", "bezier_rois")  # column 0 is the i
 
 
 def other_inputs(
-    tensors: Mapping[str, Tensor], dimensions: Mapping[str, Dimension], sizes: Sizes, roles: Mapping[str, str],
+    tensors: Mapping[str, Tensor],
+    dimensions: Mapping[str, Dimension],
+    sizes: Sizes,
+    roles: Mapping[str, str],
     seed: int,
-) -> dict[str, Tensor]:  # fmt: skip
+) -> dict[str, Tensor]:
     """Returns inputs of these sizes. Inputs that share a dimension get the same rows of the example.
 
     roles: the roles of inputs in the file (core/input_role.h).
@@ -45,9 +48,7 @@ def _rows(example: int, size: int, generator: torch.Generator) -> Tensor:
     return (torch.arange(size) + start) % example
 
 
-def _gathered(
-    name: str, tensor: Tensor, dimensions: Mapping[str, Dimension], chosen: Mapping[str, Tensor]
-) -> Tensor:  # fmt: skip
+def _gathered(name: str, tensor: Tensor, dimensions: Mapping[str, Dimension], chosen: Mapping[str, Tensor]) -> Tensor:
     for dimension in dimensions.values():
         for of, axis in dimension.axes:
             if of == name:
@@ -109,9 +110,7 @@ def _lengths(rows: Tensor, example: Tensor, dimensions: Mapping[str, Dimension],
     return rows.clone()
 
 
-def _number_of_images(
-    tensors: Mapping[str, Tensor], dimensions: Mapping[str, Dimension], sizes: Sizes
-) -> int | None:  # fmt: skip
+def _number_of_images(tensors: Mapping[str, Tensor], dimensions: Mapping[str, Dimension], sizes: Sizes) -> int | None:
     """Returns the smallest batch of images or feature maps. None if there are none."""
     batches = [shape_at(n, t, sizes, dimensions)[0] for n, t in tensors.items() if t.dim() >= 4]
     return min(batches, default=None)

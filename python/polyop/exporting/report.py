@@ -19,7 +19,11 @@ from polyop.errors import PolyopError
 # What avoids a construct inside a package: a pattern of the error, which has the line of the package, the package, and
 # its option.
 _OPTIONS = (
-    (r"value of type \w*Cache\b", "transformers", "config.use_cache = False, which leaves out the cache of keys and values"),
+    (
+        r"value of type \w*Cache\b",
+        "transformers",
+        "config.use_cache = False, which leaves out the cache of keys and values",
+    ),
     (r"doesn't match model", "timm", "create_model(…, dynamic_img_size=True), or strict_img_size=False"),
     (r"doesn't match model", "transformers", "interpolate_pos_encoding=True as an argument of forward()"),
     (r"modeling_big_bird\.py", "transformers", 'config.attention_type = "original_full"'),
@@ -30,7 +34,7 @@ _OPTIONS = (
     (r"torch_geometric\S*/(glob|_scatter)\.py", "torch_geometric", "size=… of a pooling, the number of graphs"),
     (r"torch_geometric\S*/_to_dense_\w+\.py", "torch_geometric", "batch_size=… and max_num_nodes=…"),
     (r"torchaudio\S*/tacotron2\.py", "torchaudio", "Tacotron2(…, decoder_early_stopping=False)"),
-)  # fmt: skip
+)
 
 
 class ExportError(PolyopError, RuntimeError):

@@ -105,9 +105,12 @@ def _part(
     if not outputs[0].name:
         raise ValueError("an output has no name")
     graph = helper.make_graph(
-        protos, "part", [_input(v.name, arrays) for v in inputs],
-        [onnx.ValueInfoProto(name=v.name) for v in outputs], tensors,
-    )  # fmt: skip
+        protos,
+        "part",
+        [_input(v.name, arrays) for v in inputs],
+        [onnx.ValueInfoProto(name=v.name) for v in outputs],
+        tensors,
+    )
     return as_model(scope.model, graph)
 
 

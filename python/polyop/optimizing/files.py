@@ -215,9 +215,12 @@ def save(model: ir.Model, path: Path, source: Source, step: Callable[[str, int, 
 def _move_outside(model: ir.Model, path: Path, name: str, step: Callable[[str, int, int], None]) -> None:
     """Writes the tensors to a file, which the model refers to by `name`."""
     ir.external_data.unload_from_model(
-        model, path.parent, path.name, size_threshold_bytes=_KEEP_WITHIN,
+        model,
+        path.parent,
+        path.name,
+        size_threshold_bytes=_KEEP_WITHIN,
         callback=lambda tensor, info: step("writing", info.index + 1, info.total),
-    )  # fmt: skip
+    )
     for graph in model.graphs():
         for value in graph.initializers.values():
             tensor = value.const_value

@@ -20,8 +20,12 @@ from polyop.optimizing.scope import Scope
 
 _MAX_ELEMENTS = 4096  # of constants: indices belong to a pattern, weights do not
 _PLAIN = {
-    ir.AttributeType.INT, ir.AttributeType.FLOAT, ir.AttributeType.STRING, ir.AttributeType.INTS, ir.AttributeType.FLOATS
-}  # fmt: skip
+    ir.AttributeType.INT,
+    ir.AttributeType.FLOAT,
+    ir.AttributeType.STRING,
+    ir.AttributeType.INTS,
+    ir.AttributeType.FLOATS,
+}
 _TYPES = {
     ir.DataType.FLOAT: "f32", ir.DataType.FLOAT16: "f16", ir.DataType.BFLOAT16: "bf16", ir.DataType.DOUBLE: "f64",
     ir.DataType.INT8: "i8", ir.DataType.UINT8: "u8", ir.DataType.INT16: "i16", ir.DataType.INT32: "i32",
@@ -80,8 +84,8 @@ def _library() -> ctypes.CDLL:
 
 
 def _request(scope: Scope) -> tuple[list[ir.Node], list[ir.Value], dict[str, Any]]:
-    """Returns the graph's nodes and values, and the graph as adapters/patterns.h describes it. Values that do not depend
-    on the model's inputs are constants."""
+    """Returns the graph's nodes and values, and the graph as adapters/patterns.h describes it. Values that do not
+    depend on the model's inputs are constants."""
     nodes = list(scope.graph)
     index: dict[ir.Value, int] = {}
     written = []
@@ -109,9 +113,11 @@ def _request(scope: Scope) -> tuple[list[ir.Node], list[ir.Value], dict[str, Any
         )
     values = list(index)
     request = {
-        "opset": scope.opset, "sizes_are_fixed": scope.sizes_are_fixed, "nodes": written,
+        "opset": scope.opset,
+        "sizes_are_fixed": scope.sizes_are_fixed,
+        "nodes": written,
         "values": [_value(scope, v, v in fixed) for v in values],
-    }  # fmt: skip
+    }
     return nodes, values, request
 
 
@@ -133,10 +139,13 @@ def _value(scope: Scope, value: ir.Value, is_fixed: bool) -> dict[str, Any]:
     if array is not None:
         dtype = ir.DataType.from_numpy(array.dtype)
     return {
-        "name": value.name or "", "type": _TYPES.get(dtype), "shape": list(shape) if shape is not None else None,
-        "constant": is_constant, "output": value.is_graph_output(),
+        "name": value.name or "",
+        "type": _TYPES.get(dtype),
+        "shape": list(shape) if shape is not None else None,
+        "constant": is_constant,
+        "output": value.is_graph_output(),
         "data": (array.reshape(-1) + 0).tolist() if array is not None else None,  # numbers, also for truth values
-    }  # fmt: skip
+    }
 
 
 def _is_finite(value: Any) -> bool:

@@ -338,10 +338,13 @@ def onnx2trt(
         monitor = _monitor(trt, progress)
         config.progress_monitor = monitor
     layers = [
-        {"name": layer.name, "type": str(layer.type).rsplit(".", 1)[-1],
-         "output": "x".join(str(d) for d in layer.get_output(0).shape) if layer.num_outputs else ""}
+        {
+            "name": layer.name,
+            "type": str(layer.type).rsplit(".", 1)[-1],
+            "output": "x".join(str(d) for d in layer.get_output(0).shape) if layer.num_outputs else "",
+        }
         for layer in (network.get_layer(i) for i in range(network.num_layers))
-    ]  # fmt: skip
+    ]
     data = builder.build_serialized_network(network, config)
     if data is None:
         raise EngineError("building the engine failed: " + ("; ".join(messages.errors[-3:]) or "stopped by the caller"))

@@ -223,9 +223,10 @@ class Search:
         network = self.sides.ours
         last = network.producer[bad]
         return {
-            name for name in self.sides.pairs.of
+            name
+            for name in self.sides.pairs.of
             if name not in self.unseen and name != bad and network.producer[name] <= last - distance
-        }  # fmt: skip
+        }
 
     def _reads(self, bad: str, stops: set[str]) -> list[str]:
         """Returns what both sides' parts read, by our names."""
@@ -328,8 +329,11 @@ def _opened(found: Found, sides: Sides) -> tuple[str, Sides] | None:
         return None
     text, kind = networks[0].text(0), nodes[0].op_type
     feeds = {name: found.feeds[name] for network in networks for name in network.inputs}
-    if any((f.domain, f.name) == (n.domain, n.op_type) for part, n in zip(found.parts, nodes, strict=True)
-           for f in part.functions):  # fmt: skip
+    if any(
+        (f.domain, f.name) == (n.domain, n.op_type)
+        for part, n in zip(found.parts, nodes, strict=True)
+        for f in part.functions
+    ):
         inner, where = [_inlined(network) for network in networks], f"function {text}"
     elif kind == "If":
         condition = _value(networks[0], nodes[0].input[0], feeds)
@@ -403,8 +407,9 @@ def _iteration(networks: Sequence[Network], feeds: Arrays, sides: Sides) -> tupl
     if len(states) < len(node.input) - 2:
         return None  # a state that nobody reads has no name
     _, reached = both.values(states) if high > 1 else ({}, {})
-    carried = [reached[n] if high > 1 else _value(networks[0], i, feeds)
-               for n, i in zip(states, node.input[2:], strict=True)]  # fmt: skip
+    carried = [
+        reached[n] if high > 1 else _value(networks[0], i, feeds) for n, i in zip(states, node.input[2:], strict=True)
+    ]
     inner, of_all = [], dict(feeds)
     for network in networks:
         body = next(g for g in subgraphs_of(network.nodes[-1]))

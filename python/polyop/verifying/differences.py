@@ -72,9 +72,13 @@ def difference(got: Any, want: Any, tolerance: Tolerance) -> Difference:
     numbers = np.isfinite(apart)
     sizes = np.abs(w[np.isfinite(w)])
     return Difference(
-        float(apart[numbers].max(initial=0.0)), float(apart[numbers].mean()) if numbers.any() else 0.0,
-        float(sizes.max(initial=0.0)), int((~within).sum()), got.size, bool((~numbers).any()),
-    )  # fmt: skip
+        float(apart[numbers].max(initial=0.0)),
+        float(apart[numbers].mean()) if numbers.any() else 0.0,
+        float(sizes.max(initial=0.0)),
+        int((~within).sum()),
+        got.size,
+        bool((~numbers).any()),
+    )
 
 
 def _is_real(array: np.ndarray) -> bool:

@@ -75,11 +75,13 @@ class Network:
         read = {name for i in indices for name in self._reads[i]} | set(outputs)
         initializers = [t for name, t in self._initializers.items() if name in read]
         graph = helper.make_graph(
-            [self.nodes[i] for i in indices], "part", inputs,
+            [self.nodes[i] for i in indices],
+            "part",
+            inputs,
             [self._types.get(name, onnx.ValueInfoProto(name=name)) for name in outputs],
             [t for t in initializers if isinstance(t, onnx.TensorProto)],
             sparse_initializer=[t for t in initializers if isinstance(t, onnx.SparseTensorProto)],
-        )  # fmt: skip
+        )
         return like(self.model, graph)
 
     def as_input(self, name: str, array: np.ndarray) -> np.ndarray:

@@ -20,9 +20,13 @@ CPU = "CPUExecutionProvider"
 _SUFFIX = "ExecutionProvider"
 _OTHER_NAMES = {"directml": "dml", "trt": "tensorrt"}
 _PACKAGES = {
-    "webgpu": "onnxruntime-webgpu", "cuda": "onnxruntime-gpu", "tensorrt": "onnxruntime-gpu",
-    "dml": "onnxruntime-directml", "openvino": "onnxruntime-openvino", "qnn": "onnxruntime-qnn",
-}  # fmt: skip
+    "webgpu": "onnxruntime-webgpu",
+    "cuda": "onnxruntime-gpu",
+    "tensorrt": "onnxruntime-gpu",
+    "dml": "onnxruntime-directml",
+    "openvino": "onnxruntime-openvino",
+    "qnn": "onnxruntime-qnn",
+}
 _TEXT = re.compile(r"(?P<name>.+?)(?::(?P<options>[\w.]+=[^,]*(?:,[\w.]+=[^,]*)*))?", re.DOTALL)
 
 

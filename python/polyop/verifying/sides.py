@@ -57,9 +57,13 @@ class How:
 
 
 _REAL = {
-    "tensor(float)": "float32", "tensor(float16)": "float16", "tensor(double)": "float64",
-    "f32": "float32", "f16": "float16", "f64": "float64",
-}  # fmt: skip
+    "tensor(float)": "float32",
+    "tensor(float16)": "float16",
+    "tensor(double)": "float64",
+    "f32": "float32",
+    "f16": "float16",
+    "f64": "float64",
+}
 
 
 def _as_real(array: np.ndarray, kind: str | None) -> np.ndarray:

@@ -25,9 +25,12 @@ def _convolve(
     if weight.dtype != torch.float32 or x.dtype == torch.float64:
         weight = weight.to(x.dtype)
     return functional.causal_conv1d(
-        x, weight, None if bias is None else bias.to(weight.dtype), None if state is None else state.to(x.dtype),
+        x,
+        weight,
+        None if bias is None else bias.to(weight.dtype),
+        None if state is None else state.to(x.dtype),
         _activation(activation),
-    )  # fmt: skip
+    )
 
 
 def _convolve_sequences(
@@ -131,9 +134,7 @@ def causal_conv1d_ref(
     final_states_out: Tensor | None = None,
     activation: str | None = None,
 ) -> Tensor | tuple[Tensor, Tensor]:
-    return causal_conv1d_fn(
-        x, weight, bias, None, initial_states, return_final_states, final_states_out, activation
-    )  # fmt: skip
+    return causal_conv1d_fn(x, weight, bias, None, initial_states, return_final_states, final_states_out, activation)
 
 
 def causal_conv1d_update_ref(

@@ -52,7 +52,5 @@ def causal_conv1d_update_function(
     conv_state_indices: Tensor | None,
 ) -> Tensor:
     out = torch.empty_like(x)
-    compiled.causal_conv1d_update(
-        x, conv_state, weight, bias, out, silu_activation, cache_seqlens, conv_state_indices
-    )  # fmt: skip
+    compiled.causal_conv1d_update(x, conv_state, weight, bias, out, silu_activation, cache_seqlens, conv_state_indices)
     return out

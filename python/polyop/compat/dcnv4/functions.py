@@ -28,9 +28,13 @@ class DCNv4Function:
 class FlashDeformAttnFunction:
     @staticmethod
     def apply(
-        value: Tensor, value_spatial_shapes: Tensor, value_level_start_index: Tensor, sampling_loc_attn: Tensor,
-        im2col_step: int, K: int = 8,  # noqa: N803
-    ) -> Tensor:  # fmt: skip
+        value: Tensor,
+        value_spatial_shapes: Tensor,
+        value_level_start_index: Tensor,
+        sampling_loc_attn: Tensor,
+        im2col_step: int,
+        K: int = 8,  # noqa: N803
+    ) -> Tensor:
         """value [N, S, G, D], sampling_loc_attn [N, Q, G, L * K * 3] -> [N, Q, G * D]."""
         del im2col_step
         return functional.flash_deform_attn(

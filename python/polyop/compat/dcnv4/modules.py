@@ -140,7 +140,11 @@ class FlashDeformAttn(nn.Module):
             )
         return self.output_proj(
             FlashDeformAttnFunction.apply(
-                value, input_spatial_shapes, input_level_start_index, torch.cat([locations.flatten(-3), logits], -1),
-                self.im2col_step, self.n_points,
+                value,
+                input_spatial_shapes,
+                input_level_start_index,
+                torch.cat([locations.flatten(-3), logits], -1),
+                self.im2col_step,
+                self.n_points,
             )
-        )  # fmt: skip
+        )

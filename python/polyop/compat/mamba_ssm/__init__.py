@@ -29,9 +29,12 @@ __all__ = [
 
 _OURS = "polyop.compat.mamba_ssm"
 _FUNCTIONS = (
-    "ops.selective_scan_interface", "ops.triton.layer_norm", "ops.triton.layernorm_gated",
-    "ops.triton.selective_state_update", "ops.triton.ssd_combined",
-)  # fmt: skip
+    "ops.selective_scan_interface",
+    "ops.triton.layer_norm",
+    "ops.triton.layernorm_gated",
+    "ops.triton.selective_state_update",
+    "ops.triton.ssd_combined",
+)
 _KERNELS = {
     **{name: name for name in _FUNCTIONS},
     "ops.triton.mamba3.mamba3_siso_combined": "ops.triton.mamba3",

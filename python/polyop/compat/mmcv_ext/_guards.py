@@ -83,9 +83,12 @@ def _deformable_attention(module: ModuleType) -> None:
         sizes = shapes.prod(1)
         starts = sizes.cumsum(0) - sizes
         return functional.ms_deform_attn(
-            value.contiguous(), shapes, starts, sampling_locations.to(value).contiguous(),
+            value.contiguous(),
+            shapes,
+            starts,
+            sampling_locations.to(value).contiguous(),
             attention_weights.to(value).contiguous(),
-        )  # fmt: skip
+        )
 
     module.multi_scale_deformable_attn_pytorch = multi_scale_deformable_attn_pytorch
 

@@ -62,9 +62,13 @@ def result_of(operator: str, *inputs: Tensor, **attributes: Any) -> Tensor:
 
 
 def gradients_of(
-    operator: str, inputs: Sequence[Tensor | None], grad_output: Tensor, requested: Sequence[int],
-    *saved_outputs: Tensor, **attributes: Any,
-) -> list[Tensor | None]:  # fmt: skip
+    operator: str,
+    inputs: Sequence[Tensor | None],
+    grad_output: Tensor,
+    requested: Sequence[int],
+    *saved_outputs: Tensor,
+    **attributes: Any,
+) -> list[Tensor | None]:
     """Returns the gradients of the requested inputs of an operator, by its gradient kernel. Calls no forward kernel."""
     rule = RULES[f"polyop::{operator}"]
     grads = [grad_output, *[None] * (rule.operator.num_outputs - 1)]

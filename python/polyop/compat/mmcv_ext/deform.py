@@ -98,9 +98,12 @@ def _window(
 ) -> dict[str, Any]:
     """Returns the attributes of the operators."""
     return {
-        "stride": list(stride), "padding": list(padding), "dilation": list(dilation), "groups": groups,
+        "stride": list(stride),
+        "padding": list(padding),
+        "dilation": list(dilation),
+        "groups": groups,
         "deform_groups": deform_groups,
-    }  # fmt: skip
+    }
 
 
 def _as_read(values: Tensor, size: torch.Size) -> Tensor:

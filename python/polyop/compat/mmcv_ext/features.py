@@ -255,9 +255,13 @@ def correlation_backward(
     dW: int,
 ) -> None:
     window = {
-        "kernel_size": [kH, kW], "max_displacement": (patchH - 1) // 2, "stride": [dH, dW], "padding": [padH, padW],
-        "dilation": [dilationH, dilationW], "dilation_patch": [dilation_patchH, dilation_patchW],
-    }  # fmt: skip
+        "kernel_size": [kH, kW],
+        "max_displacement": (patchH - 1) // 2,
+        "stride": [dH, dW],
+        "padding": [padH, padW],
+        "dilation": [dilationH, dilationW],
+        "dilation_patch": [dilation_patchH, dilation_patchW],
+    }
     of_first, of_second = gradients_of("correlation", [input1, input2], grad_output, [0, 1], **window)
     grad_input1.copy_(of_first)
     grad_input2.copy_(of_second)

@@ -93,8 +93,9 @@ def chamfer_distance_backward(
     gradxyz2: Tensor,
 ) -> None:
     for own, other, idx, grad, to_own, to_other in (
-        (xyz1, xyz2, idx1, graddist1, gradxyz1, gradxyz2), (xyz2, xyz1, idx2, graddist2, gradxyz2, gradxyz1)
-    ):  # fmt: skip
+        (xyz1, xyz2, idx1, graddist1, gradxyz1, gradxyz2),
+        (xyz2, xyz1, idx2, graddist2, gradxyz2, gradxyz1),
+    ):
         index = idx.long()[..., None].expand_as(own)
         pull = 2 * grad[..., None] * (own - other.gather(1, index))
         to_own.add_(pull)

@@ -87,6 +87,4 @@ def has_gemm(device_index: object = None) -> bool:
 
 has_tf32_gemm = has_fp32_gemm = has_fp64_gemm = has_gemm
 
-__all__ = [
-    name for name in globals() if name.startswith(("are_", "disable_", "enable_", "has_", "is_", "use_"))
-]  # fmt: skip
+__all__ = [name for name in globals() if name.startswith(("are_", "disable_", "enable_", "has_", "is_", "use_"))]

@@ -47,9 +47,7 @@ class _NeighborhoodAttention(nn.Module):
                 f"NeighborhoodAttention{self.axes}D: embed_dim: expected a multiple of num_heads = {num_heads}, got {width}"
             )
         self.num_heads, self.scale = num_heads, qk_scale
-        self.arguments = {
-            "kernel_size": kernel_size, "stride": stride, "dilation": dilation, "is_causal": is_causal
-        }  # fmt: skip
+        self.arguments = {"kernel_size": kernel_size, "stride": stride, "dilation": dilation, "is_causal": is_causal}
         self.qkv = nn.Linear(width, 3 * width, bias=qkv_bias)
         self._pads = bias is not None
         self.rpb = None

@@ -144,9 +144,10 @@ def stack_farthest_point_sampling_wrapper(
     """idx [sum of num_sampled_points]: rows of `points`, sampled from each cloud. `temp` is not used."""
     del temp
     clouds = _clouds(
-        "stack_farthest_point_sampling_wrapper", ("xyz_batch_cnt", points, xyz_batch_cnt),
+        "stack_farthest_point_sampling_wrapper",
+        ("xyz_batch_cnt", points, xyz_batch_cnt),
         ("num_sampled_points", idx, num_sampled_points),
-    )  # fmt: skip
+    )
     for rows, to in clouds:
         if to.start < to.stop:
             count = to.stop - to.start

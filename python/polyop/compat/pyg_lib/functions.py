@@ -221,9 +221,13 @@ def _of_elements(groups: Tensor, index: Tensor, src: Tensor, dim: int) -> Tensor
 
 
 def scatter_std(
-    src: Tensor, index: Tensor, dim: int = -1, out: Tensor | None = None, dim_size: int | None = None,
+    src: Tensor,
+    index: Tensor,
+    dim: int = -1,
+    out: Tensor | None = None,
+    dim_size: int | None = None,
     unbiased: bool = True,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Standard deviations. Other than that of torch_scatter, it adds nothing to the number of elements."""
     _check_floating("scatter_std", src)
     dim_size = dim_size if out is None else out.size(dim)
@@ -241,9 +245,13 @@ def scatter_log_softmax(
 
 
 def scatter_logsumexp(
-    src: Tensor, index: Tensor, dim: int = -1, out: Tensor | None = None, dim_size: int | None = None,
+    src: Tensor,
+    index: Tensor,
+    dim: int = -1,
+    out: Tensor | None = None,
+    dim_size: int | None = None,
     eps: float = 1e-12,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """log(sum(exp(src)) + eps), without overflow; 0 for an index without elements, or what `out` has there."""
     _check_floating("scatter_logsumexp", src)
     if out is None:

@@ -59,8 +59,7 @@ _SCHEMAS: dict[str, Callable[..., Any]] = {
     "sampled_op(Tensor left, Tensor right, Tensor? left_index, Tensor? right_index, str op) -> Tensor": functions.sampled_op,
     "segment_matmul(Tensor input, Tensor ptr, Tensor other) -> Tensor": functions.segment_matmul,
     "softmax_csr(Tensor src, Tensor ptr, int dim=0) -> Tensor": functions.softmax_csr,
-    "spline_basis(Tensor pseudo, Tensor kernel_size, Tensor is_open_spline, int degree=1) -> (Tensor, Tensor)":
-        functions.spline_basis,
+    "spline_basis(Tensor pseudo, Tensor kernel_size, Tensor is_open_spline, int degree=1) -> (Tensor, Tensor)": functions.spline_basis,
     "spline_weighting(Tensor x, Tensor weight, Tensor basis, Tensor weight_index) -> Tensor": functions.spline_weighting,
     f"scatter_sum{_REDUCED} -> Tensor": functions.scatter_sum,
     f"scatter_mul{_REDUCED} -> Tensor": functions.scatter_mul,
@@ -77,10 +76,8 @@ _SCHEMAS: dict[str, Callable[..., Any]] = {
     f"segment_min_csr{_CSR} -> (Tensor, Tensor)": functions.segment_min_csr,
     f"segment_max_csr{_CSR} -> (Tensor, Tensor)": functions.segment_max_csr,
     f"gather_csr{_CSR} -> Tensor": functions.gather_csr,
-    "random_walk(Tensor rowptr, Tensor col, Tensor seed, int walk_length, float p, float q) -> Tensor":
-        sampler.random_walk,
-    "subgraph(Tensor rowptr, Tensor col, Tensor nodes, bool return_edge_id) -> (Tensor, Tensor, Tensor?)":
-        sampler.subgraph,
+    "random_walk(Tensor rowptr, Tensor col, Tensor seed, int walk_length, float p, float q) -> Tensor": sampler.random_walk,
+    "subgraph(Tensor rowptr, Tensor col, Tensor nodes, bool return_edge_id) -> (Tensor, Tensor, Tensor?)": sampler.subgraph,
     "neighbor_sample(Tensor rowptr, Tensor col, Tensor seed, int[] num_neighbors, Tensor? node_time=None, "
     f"Tensor? edge_time=None, Tensor? seed_time=None, Tensor? edge_weight=None, {_OPTIONS}bool return_edge_id=True) "
     "-> (Tensor, Tensor, Tensor, Tensor?, int[], int[])": sampler.neighbor_sample,
@@ -90,7 +87,7 @@ _SCHEMAS: dict[str, Callable[..., Any]] = {
     "Dict(str, Tensor)? seed_time_dict=None, Dict(str, Tensor)? edge_weight_dict=None, "
     f"{_OPTIONS}bool return_edge_id=True) -> (Dict(str, Tensor), Dict(str, Tensor), Dict(str, Tensor), "
     "Dict(str, Tensor)?, Dict(str, int[]), Dict(str, int[]))": sampler.sample_of_types,
-}  # fmt: skip
+}
 _library = torch.library.Library("pyg", "FRAGMENT")
 
 

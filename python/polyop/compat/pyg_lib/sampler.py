@@ -280,7 +280,10 @@ def hetero_neighbor_sample(
         disjoint, temporal_strategy, return_edge_id,
     )  # fmt: skip
     return (
-        {names[k]: v for k, v in rows.items()}, {names[k]: v for k, v in columns.items()}, nodes,
-        None if edges is None else {names[k]: v for k, v in edges.items()}, nodes_per_hop,
+        {names[k]: v for k, v in rows.items()},
+        {names[k]: v for k, v in columns.items()},
+        nodes,
+        None if edges is None else {names[k]: v for k, v in edges.items()},
+        nodes_per_hop,
         {names[k]: v for k, v in edges_per_hop.items()},
-    )  # fmt: skip
+    )

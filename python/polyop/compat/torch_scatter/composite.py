@@ -9,9 +9,13 @@ from polyop.compat.torch_scatter.utils import broadcast, result_size
 
 
 def scatter_std(
-    src: Tensor, index: Tensor, dim: int = -1, out: Tensor | None = None, dim_size: int | None = None,
+    src: Tensor,
+    index: Tensor,
+    dim: int = -1,
+    out: Tensor | None = None,
+    dim_size: int | None = None,
     unbiased: bool = True,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Standard deviations. torch_scatter adds 1e-6 to the number of elements, and so does this function."""
     index = broadcast(index, src, dim)
     if out is not None:
@@ -25,9 +29,13 @@ def scatter_std(
 
 
 def scatter_logsumexp(
-    src: Tensor, index: Tensor, dim: int = -1, out: Tensor | None = None, dim_size: int | None = None,
+    src: Tensor,
+    index: Tensor,
+    dim: int = -1,
+    out: Tensor | None = None,
+    dim_size: int | None = None,
     eps: float = 1e-12,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """log(sum(exp(src)) + eps), without overflow; 0 for an index without elements. NaN is left out. With `out`, its
     elements take part."""
     _check_floating(src, "scatter_logsumexp")

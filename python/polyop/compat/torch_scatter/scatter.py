@@ -69,9 +69,13 @@ def scatter_max(
 
 
 def scatter(
-    src: Tensor, index: Tensor, dim: int = -1, out: Tensor | None = None, dim_size: int | None = None,
+    src: Tensor,
+    index: Tensor,
+    dim: int = -1,
+    out: Tensor | None = None,
+    dim_size: int | None = None,
     reduce: str = "sum",
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """`torch_scatter.scatter`: reduces the elements of `src` that have the same index along `dim`: "sum" or "add",
     "mul", "mean", "min" or "max"."""
     if reduce == "sum" or reduce == "add":
@@ -93,9 +97,7 @@ def needs_positions(src: Tensor) -> bool:
     return src.requires_grad and torch.is_grad_enabled()
 
 
-def _values(
-    src: Tensor, index: Tensor, dim: int, out: Tensor | None, dim_size: int | None, is_max: bool
-) -> Tensor:  # fmt: skip
+def _values(src: Tensor, index: Tensor, dim: int, out: Tensor | None, dim_size: int | None, is_max: bool) -> Tensor:
     if needs_positions(src) or out is not None:
         return _extreme(src, index, dim, out, dim_size, is_max)[0]
     index = broadcast(index, src, dim)

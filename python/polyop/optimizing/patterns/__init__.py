@@ -14,8 +14,9 @@ A pattern is a module with
 
 A pattern may guess: every match is compared with the nodes that it replaces, on the model's own values and on others,
 before the graph changes. New patterns are found by polyop's library, from files in ops/<room>/patterns: their `find`
-yields what `find_pattern` (polyop/optimizing/finding.py) returns, with the nodes that replace it. A pattern must report what it recognizes and cannot replace: such a match has `refused`. The
-minimum amount of work is in polyop/optimizing/cost.py, under the pattern's name or the match's `what`.
+yields what `find_pattern` (polyop/optimizing/finding.py) returns, with the nodes that replace it. A pattern must report
+what it recognizes and cannot replace: such a match has `refused`. The minimum amount of work is in
+polyop/optimizing/cost.py, under the pattern's name or the match's `what`.
 """
 
 from __future__ import annotations

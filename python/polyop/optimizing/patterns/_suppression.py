@@ -23,9 +23,7 @@ _MAX_STEPS = 200
 _COLUMNS = (4, 5, 6)
 _SAME_NUMBERS = ("Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze")
 # Comparisons with exchanged operands.
-SWAPPED = {
-    "Greater": "Less", "GreaterOrEqual": "LessOrEqual", "Less": "Greater", "LessOrEqual": "GreaterOrEqual"
-}  # fmt: skip
+SWAPPED = {"Greater": "Less", "GreaterOrEqual": "LessOrEqual", "Less": "Greater", "LessOrEqual": "GreaterOrEqual"}
 
 
 @dataclass

@@ -25,9 +25,12 @@ BY_SIZES = "polyop::CubicResize"
 _DEFAULTS = {"coordinate_transformation_mode": "half_pixel", "cubic_coeff_a": -0.75, "exclude_outside": 0}
 # Attributes of the node by sizes. The symmetric rule only differs if sizes are rounded.
 _TRANSFORMATIONS = {
-    "half_pixel": "half_pixel", "half_pixel_symmetric": "half_pixel", "pytorch_half_pixel": "pytorch_half_pixel",
-    "align_corners": "align_corners", "asymmetric": "asymmetric",
-}  # fmt: skip
+    "half_pixel": "half_pixel",
+    "half_pixel_symmetric": "half_pixel",
+    "pytorch_half_pixel": "pytorch_half_pixel",
+    "align_corners": "align_corners",
+    "asymmetric": "asymmetric",
+}
 
 
 def find(scope: Scope) -> Iterator[Match]:

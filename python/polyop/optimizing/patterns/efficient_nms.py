@@ -87,10 +87,14 @@ def _batched(b: Builder, inputs: list[ir.Value | None], given: dict[str, Any], s
     if given["topk"] > 0 and (shape is None or given["topk"] < shape[1] or not scope.sizes_are_fixed):
         boxes, scores = _best_of_each_class(b, boxes, scores, given["topk"])
     attributes = {
-        "score_threshold": above(given["score_threshold"]), "iou_threshold": above(given["iou_threshold"]),
-        "max_output_boxes": given["keep_topk"], "background_class": given["background_label_id"],
-        "score_activation": 0, "box_coding": 0, "class_agnostic": 0,
-    }  # fmt: skip
+        "score_threshold": above(given["score_threshold"]),
+        "iou_threshold": above(given["iou_threshold"]),
+        "max_output_boxes": given["keep_topk"],
+        "background_class": given["background_label_id"],
+        "score_activation": 0,
+        "box_coding": 0,
+        "class_agnostic": 0,
+    }
     number, kept, kept_scores, classes = b.node(NVIDIAS_NODE, [boxes, scores], attributes, 4)
     if given["clip_boxes"]:
         kept = b("Clip", kept, b.constant(0, np.float32), b.constant(1, np.float32))

@@ -136,10 +136,13 @@ def _match(scope: Scope, conv: ir.Node, found: _Sampling) -> Match | None:
     read = [image, filters, offset, conv.inputs[2] if len(conv.inputs) > 2 else None, mask]
     inputs = list(dict.fromkeys(v for v in read if v is not None))
     attributes = {
-        "kernel_shape": list(kernel), "strides": moves.strides, "dilations": moves.dilations, "pads": moves.pads,
+        "kernel_shape": list(kernel),
+        "strides": moves.strides,
+        "dilations": moves.dilations,
+        "pads": moves.pads,
         "group": conv.attributes["group"].value if "group" in conv.attributes else 1,
         "offset_group": channels // (2 * points),
-    }  # fmt: skip
+    }
 
     def build(b: Builder, given: list[ir.Value]) -> list[ir.Value]:
         now = dict(zip(inputs, given, strict=True))

@@ -33,9 +33,12 @@ def _match(scope: Scope, pad: ir.Node) -> Match | None:
     if shape is None or padded is None or len(shape) != 4 or padded != (*shape[:2], shape[2] + 2, shape[3] + 2):
         return None
     corners = [
-        user for flat, _ in pad.outputs[0].uses() if is_standard(flat, "Reshape", "Flatten")
-        for user, i in flat.outputs[0].uses() if is_standard(user, "GatherElements") and i == 0
-    ]  # fmt: skip
+        user
+        for flat, _ in pad.outputs[0].uses()
+        if is_standard(flat, "Reshape", "Flatten")
+        for user, i in flat.outputs[0].uses()
+        if is_standard(user, "GatherElements") and i == 0
+    ]
     if len(corners) != 4:
         return None
     index_shape = scope.shape(corners[0].inputs[1])

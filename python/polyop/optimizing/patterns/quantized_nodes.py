@@ -67,9 +67,11 @@ def _match(scope: Scope, last: ir.Node) -> Match | None:
     if reshape is not None:
         found.shape = reshape.inputs[1]
     scales = {
-        "input_scale": before.scale, "input_zero_point": before.zero,
-        "output_scale": after.scale, "output_zero_point": after.zero,
-    }  # fmt: skip
+        "input_scale": before.scale,
+        "input_zero_point": before.zero,
+        "output_scale": after.scale,
+        "output_zero_point": after.zero,
+    }
     image = first.inputs[0]
     separate = [v for v in dict.fromkeys([*found.read, found.shape]) if v is not None]
 
@@ -249,9 +251,12 @@ def _mmcv_deform_conv(scope: Scope, node: ir.Node) -> _Quantized | None:
 
 
 def _convolution(
-    attributes: dict[str, Any], weight: ir.Value | None, offset: ir.Value | None, bias: ir.Value | None,
+    attributes: dict[str, Any],
+    weight: ir.Value | None,
+    offset: ir.Value | None,
+    bias: ir.Value | None,
     mask: ir.Value | None,
-) -> _Quantized | None:  # fmt: skip
+) -> _Quantized | None:
     filters = _filters(weight)
     shift = _numbers(bias)
     if filters is None or (bias is not None and shift is None):
@@ -306,9 +311,13 @@ def _attention(scope: Scope, node: ir.Node) -> _Quantized | None:
 
     def vary(rng: np.random.Generator, arrays: list[np.ndarray]) -> list[np.ndarray]:
         return [
-            rng.uniform(-0.1, 1.1, a.shape).astype(a.dtype) if a.ndim == 6 else
-            rng.permutation(a.reshape(-1)).reshape(a.shape) if a.ndim == 5 else a for a in arrays
-        ]  # fmt: skip
+            rng.uniform(-0.1, 1.1, a.shape).astype(a.dtype)
+            if a.ndim == 6
+            else rng.permutation(a.reshape(-1)).reshape(a.shape)
+            if a.ndim == 5
+            else a
+            for a in arrays
+        ]
 
     return _Quantized("polyop::QuantizedMultiScaleDeformableAttention", {}, list(node.inputs[1:5]), build, vary)
 

@@ -24,7 +24,7 @@ from polyop.compat.spconv.pytorch.conv import (
     SubMConv2d,
     SubMConv3d,
     SubMConv4d,
-)  # fmt: skip
+)
 from polyop.compat.spconv.pytorch.core import SparseConvTensor
 from polyop.compat.spconv.pytorch.identity import Identity
 from polyop.compat.spconv.pytorch.modules import (
@@ -34,7 +34,7 @@ from polyop.compat.spconv.pytorch.modules import (
     SparseReLU,
     SparseSequential,
     assign_name_for_sparse_modules,
-)  # fmt: skip
+)
 from polyop.compat.spconv.pytorch.pool import (
     SparseAvgPool1d,
     SparseAvgPool2d,
@@ -45,7 +45,7 @@ from polyop.compat.spconv.pytorch.pool import (
     SparseMaxPool2d,
     SparseMaxPool3d,
     SparseMaxPool4d,
-)  # fmt: skip
+)
 from polyop.compat.spconv.pytorch.tables import AddTable, ConcatTable, JoinTable
 
 __all__ = [
