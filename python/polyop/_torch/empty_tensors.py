@@ -79,7 +79,7 @@ def _sizes(node: torch.fx.Node) -> dict[sympy.Expr, tuple[torch.fx.Node, int]]:
     for equal ones.
     """
     found: dict[sympy.Expr, tuple[torch.fx.Node, int]] = {}
-    shared = set()
+    shared: set[sympy.Expr] = set()
     for source in _inputs_of(node):
         value = source.meta.get("val")
         for axis, size in enumerate(value.shape if isinstance(value, Tensor) else ()):

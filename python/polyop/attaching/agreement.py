@@ -97,7 +97,7 @@ def _of_photo(
     overlap[crowds(truth)] = -1
     moves = []
     while overlap.size and overlap.max() >= iou:
-        row, column = np.unravel_index(overlap.argmax(), overlap.shape)
+        row, column = map(int, np.unravel_index(overlap.argmax(), overlap.shape))
         overlap[row], overlap[:, column], excused[column] = -1, -1, False
         moves.append(_move(corners[0][row], corners[1][column]))
     return PhotoAgreement(int((~crowds(truth)).sum()), int((~excused).sum()), len(moves), tuple(moves))

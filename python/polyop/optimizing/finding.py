@@ -72,8 +72,8 @@ def find_pattern(scope: Scope, name: str) -> Iterator[Found]:
     if "error" in reply:
         raise ValueError(reply["error"])
     for match in reply["matches"]:
-        ends = {key: [values[i] for i in match.pop(key)] for key in ("inputs", "outputs")}
-        yield Found(at=nodes[match.pop("at")], **ends, **match)
+        inputs, outputs = ([values[i] for i in match.pop(key)] for key in ("inputs", "outputs"))
+        yield Found(nodes[match.pop("at")], inputs, outputs, **match)
 
 
 @cache

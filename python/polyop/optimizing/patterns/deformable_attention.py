@@ -36,9 +36,9 @@ def _match(scope: Scope, found: Found) -> Match:
     def build(b: Builder, inputs: list[ir.Value]) -> list[ir.Value]:
         value, locations, weights, *computed = inputs
         points = found.parameters["points"]
-        shapes = [scope.shape(v) for v in found.inputs[1:3]]
+        of_locations, of_weights = (scope.shape(v) for v in found.inputs[1:3])
         spatial, start = _levels(b, np.reshape(found.parameters["sizes"], (-1, 2)), computed)
-        locations, weights = _by_level(b, locations, weights, *shapes, points)
+        locations, weights = _by_level(b, locations, weights, of_locations, of_weights, points)
         if found.parameters["is_discrete"]:
             locations = _pixel_centres(b, locations, spatial, len(points))
         if scope.target is not Target.TENSORRT:
