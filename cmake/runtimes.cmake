@@ -37,10 +37,14 @@ add_library(polyop_catalogue OBJECT EXCLUDE_FROM_ALL "${POLYOP_ROOT}/adapters/ca
 target_link_libraries(polyop_catalogue PUBLIC polyop_core nlohmann_json::nlohmann_json)
 target_compile_definitions(polyop_catalogue PRIVATE POLYOP_CUDA=$<BOOL:${POLYOP_CUDA}>)
 
-# The patterns of all rooms, which register themselves, for the libraries for ONNX Runtime.
+# The patterns of all rooms, which register themselves, for the libraries for ONNX Runtime. The SDK has none.
 file(GLOB patterns CONFIGURE_DEPENDS "${POLYOP_ROOT}/ops/*/patterns/*.cc")
-add_library(polyop_patterns OBJECT EXCLUDE_FROM_ALL ${patterns})
-target_link_libraries(polyop_patterns PUBLIC polyop_core)
+set(POLYOP_PATTERNS "")
+if(patterns)
+  add_library(polyop_patterns OBJECT EXCLUDE_FROM_ALL ${patterns})
+  target_link_libraries(polyop_patterns PUBLIC polyop_core)
+  set(POLYOP_PATTERNS $<TARGET_OBJECTS:polyop_patterns>)
+endif()
 
 add_subdirectory(adapters/c)
 if(POLYOP_BUILD_ONNXRUNTIME)
