@@ -65,11 +65,7 @@ class ClaimedNode : public OrtKernelImpl {
   Status Run(OrtKernelContext* context) const {
     std::vector<AnyTensor> inputs;
     POLYOP_RETURN_IF_ERROR(ReadInputs(context, &inputs));
-    CallOutputs outputs(context, outputs_);
-    if (reference_) return kernel_->Run(inputs, outputs, nullptr);
-    const SessionBackend session(context);
-    const Context kernel_context(session.backend());
-    return kernel_->Run(inputs, outputs, &kernel_context);
+    return RunInSession(*kernel_, reference_, context, inputs, outputs_);
   }
 
   const Host& host_;

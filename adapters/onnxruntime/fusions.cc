@@ -124,11 +124,7 @@ class FusedNode : public OrtNodeComputeInfo {
     for (size_t i = 0; i < inputs.size(); ++i) {
       POLYOP_RETURN_IF_ERROR(ReadInput(context, static_cast<size_t>(inputs_[i]), &inputs[i]));
     }
-    CallOutputs outputs(context, outputs_);
-    if (reference_) return kernel_->Run(inputs, outputs, nullptr);
-    const SessionBackend session(context);
-    const Context kernel_context(session.backend());
-    return kernel_->Run(inputs, outputs, &kernel_context);
+    return RunInSession(*kernel_, reference_, context, inputs, outputs_);
   }
 
   const Host& host_;

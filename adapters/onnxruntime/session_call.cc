@@ -127,4 +127,13 @@ Status SessionBackend::FindAllocator() {
   return FromOrt(Api().KernelContext_GetAllocator(context_, memory_info_, &allocator_));
 }
 
+Status RunInSession(const StandardKernel& kernel, bool reference, OrtKernelContext* context,
+                    const std::vector<AnyTensor>& inputs, const std::vector<int>& outputs) {
+  CallOutputs of_call(context, outputs);
+  if (reference) return kernel.Run(inputs, of_call, nullptr);
+  const SessionBackend session(context);
+  const Context kernel_context(session.backend());
+  return kernel.Run(inputs, of_call, &kernel_context);
+}
+
 }  // namespace polyop::onnxruntime

@@ -8,6 +8,7 @@
 
 #include "adapters/onnxruntime/ort_api.h"
 #include "core/context.h"
+#include "core/standard_node.h"
 
 namespace polyop::onnxruntime {
 
@@ -62,5 +63,10 @@ class SessionBackend {
   OrtAllocator* allocator_ = nullptr;
   ContextBackend backend_;
 };
+
+/// Runs the kernel of a standard node or of a pattern in a call; `reference` selects the reference kernel.
+/// `outputs` are the indices of CallOutputs.
+Status RunInSession(const StandardKernel& kernel, bool reference, OrtKernelContext* context,
+                    const std::vector<AnyTensor>& inputs, const std::vector<int>& outputs);
 
 }  // namespace polyop::onnxruntime
