@@ -10,10 +10,11 @@ touched="$(python tools/touched.py "$@")"
 read -r -a tests <<<"$(sed -n 's/^cxx *//p' <<<"$touched")"
 read -r -a targets <<<"$(sed -n 's/^build *//p' <<<"$touched")"
 names="$(sed -n 's/^python *//p' <<<"$touched")"
+read -r -a files <<<"$(sed -n 's/^files *//p' <<<"$touched")"
 # pytest exits with 5 if no test is selected, because all affected tests belong to `make test-rest`.
-run_pytest() { python -m pytest -q -n 2 -m "not slow and not rest" -k "$names" || [ $? -eq 5 ]; }
+run_pytest() { python -m pytest -q -n 2 -m "not slow and not rest" -k "$names" "${files[@]}" || [ $? -eq 5 ]; }
 step "Checking the direction of dependencies" tools/check_rooms.py
-if [ ${#tests[@]} -eq 0 ] && [ -z "$names" ]; then
+if [ ${#tests[@]} -eq 0 ] && [ ${#files[@]} -eq 0 ]; then
   say "No test is affected by the changes."
   exit 0
 fi
@@ -22,6 +23,6 @@ tools/build.sh release "${tests[@]}" "${targets[@]}"
 if [ ${#tests[@]} -gt 0 ]; then
   step "C++ tests: ${tests[*]}" ctest --preset release -R "^($(IFS='|' && echo "${tests[*]}"))(\.[01])?\$"
 fi
-if [ -n "$names" ]; then
+if [ ${#files[@]} -gt 0 ]; then
   step "Python tests: $names" run_pytest
 fi

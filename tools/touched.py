@@ -3,8 +3,9 @@
 """Prints the tests that the changes since COMMIT affect. Without COMMIT: the uncommitted changes, or those since the
 branch left main if there are none.
 
-Prints three lines: "cxx" and the names of C++ tests, which are also targets; "build" and the other targets that the
-Python tests need; "python" and an expression for pytest's -k. A test is affected if it, a file that it includes
+Prints four lines: "cxx" and the names of C++ tests, which are also targets; "build" and the other targets that the
+Python tests need; "python" and an expression for pytest's -k; "files" and the files of these tests, because collecting
+all takes a minute. A test is affected if it, a file that it includes
 directly or indirectly, or a file of the folder that it tests has changed.
 """
 
@@ -67,6 +68,11 @@ PYTHON_TESTS = {
     "tools": ["tools", "touched", "rooms"],
 }
 
+# The files with a test of each operator, which has the operator's name as a parameter.
+EVERY_OPERATOR = [
+    "exported_nodes", "fake_kernels", "formulas", "functions", "gradients", "onnx_schemas", "openvino", "signatures", "torch",
+]  # fmt: skip
+
 
 def git(*arguments: str) -> list[str]:
     done = subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True, text=True)
@@ -123,6 +129,21 @@ def python_tests(changed: set[str], touched: set[str]) -> list[str]:
     return sorted(names) + ([*sorted(operators), "test_docs."] if operators else [])
 
 
+def python_files(names: list[str]) -> list[str]:
+    """Returns the files with the tests of these names; of an operator, those that name it or a test after it."""
+    folder = ROOT / "tests"
+    operators = [name for name in names if not name.endswith(".")]
+    wanted = {f"{name}py" for name in names if name.endswith(".")}
+    wanted |= {f"test_{name}.py" for name in EVERY_OPERATOR if operators}
+    either = "|".join(operators)
+    of_operator = re.compile(rf"test_\w*({either})|\"({either})\"")
+    return sorted(
+        str(path.relative_to(ROOT))
+        for path in folder.glob("*/test_*.py")
+        if path.name in wanted or (operators and of_operator.search(path.name + path.read_text(encoding="utf-8")))
+    )
+
+
 def tests_of(file: str) -> list[str]:
     """Returns the tests of a file of PYTHON_TESTS' folders."""
     parts = file.removesuffix(".py").split("/")
@@ -153,6 +174,7 @@ def main(since: str | None = None) -> None:
     libraries += ["polyop_openvino"] * in_any("adapters/openvino", changed)
     print("build", *(libraries if python else []))
     print("python", " or ".join(dict.fromkeys(python)))
+    print("files", *python_files(python))
 
 
 if __name__ == "__main__":

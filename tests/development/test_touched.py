@@ -31,6 +31,10 @@ def test_a_file_of_an_operator_selects_only_that_operator(said, file: str) -> No
     assert lines["cxx"] == "nms_test"
     assert lines["python"] == "nms or test_docs."
     assert lines["build"].split() == ["polyop", "polyop_accelerator", "polyop_onnxruntime", "polyop_torch"]
+    files = lines["files"].split()
+    for file in ("operators/test_against_torch", "optimize/test_optimize_greedy_nms", "runtimes/test_torch"):
+        assert f"tests/{file}.py" in files
+    assert "tests/accelerate/test_accelerate.py" not in files
 
 
 def test_a_rooms_header_selects_the_operators_that_include_it_indirectly(said) -> None:
@@ -69,7 +73,7 @@ def test_documentation_selects_no_cxx_test(said) -> None:
     lines = said("docs/performance.md")
     assert lines["cxx"] == ""
     assert "test_docs." in lines["python"].split(" or ")
-    assert said("LICENSE") == {"cxx": "", "build": "", "python": ""}
+    assert said("LICENSE") == {"cxx": "", "build": "", "python": "", "files": ""}
 
 
 @pytest.mark.parametrize(
