@@ -34,13 +34,13 @@ SUMMARY = "Replace what polyop computes faster in a model"
 NEEDS = "pip install 'polyop[optimize]'"
 FOOTER = """\
 Every replacement is compared with the nodes that it replaces, and the model with the original. What differs is not
-replaced. Inputs are synthetic unless -i or --set give them; --shape gives their shapes. A model in which nothing is
+replaced; with --without that is an error. Inputs are synthetic unless -i or --set give them; --shape gives their shapes. A model in which nothing is
 replaced is copied unchanged. The command needs onnx, onnx-ir and onnxruntime: pip install 'polyop[optimize]'.
 
 Examples:
   polyop optimize detr.onnx -o fast.onnx --measure
   polyop optimize net.onnx -o fast.onnx --shape x=1x3x640x640 --threads 2
-  polyop optimize detr.onnx -o trt.onnx --for tensorrt
+  polyop optimize detr.onnx -o trt.onnx --runtime tensorrt
   polyop bench net.onnx --against fast.onnx"""
 
 
@@ -61,37 +61,45 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_image_options(parser)
     add_memory_option(parser)
     add(
-        "--for",
-        dest="runtime",
-        type=choice("onnxruntime", "tensorrt"),
+        "--runtime",
+        type=choice("onnxruntime", "tensorrt", "webgpu", "directml", "coreml", "openvino"),
         default="onnxruntime",
         metavar="RUNTIME",
-        help="onnxruntime (default), or tensorrt: deformable attention becomes NVIDIA's plugin, and what TensorRT "
-        "refuses is listed",
+        help="onnxruntime (default); tensorrt: deformable attention becomes NVIDIA's plugin, and what TensorRT refuses "
+        "is listed; webgpu, directml, coreml or openvino: standard nodes that the runtime lacks or was reported to "
+        "compute wrong become other standard nodes",
+    )
+    add(
+        "--without",
+        action="append",
+        default=[],
+        metavar="OP,OP,…",
+        help="standard operators, such as GridSample, of which no node may remain: they become other standard nodes",
     )
     add(
         "--plugins",
         type=choice("nvidia", "polyop"),
         metavar="WHOSE",
-        help="with --for tensorrt: nvidia (default), or polyop, whose library has more plugins",
+        help="with --runtime tensorrt: nvidia (default), or polyop, whose library has more plugins",
     )
     add(
         "--domain",
         type=choice("trt.plugins"),
         metavar="DOMAIN",
-        help="with --for tensorrt: trt.plugins, in which ONNX Runtime's provider for TensorRT expects plugins (default: "
+        help="with --runtime tensorrt: trt.plugins, in which ONNX Runtime's provider for TensorRT expects plugins (default: "
         "the nodes' own domains, which TensorRT ignores)",
     )
     add("--measure", action="store_true", help="also time every replacement, and the model before and after")
-    add("--verbose", action="store_true", help="also print the full reasons for what was not replaced")
+    add("-v", "--verbose", action="store_true", help="also print the full reasons for what was not replaced")
     add("--all", action="store_true", help="also replace what is too small to gain")
     add("--allow-fix", action="store_true", help="also replace where ONNX Runtime differs from the ONNX standard")
     add(
-        "--tolerance",
+        "--rtol",
+        dest="tolerance",
         type=real(0),
         default=1e-3,
         metavar="X",
-        help="how far elements of an output may differ, relative to their row, column or channel (default: 1e-3)",
+        help="relative tolerance: how far elements of an output may differ, for each row, column or channel (default: 1e-3)",
     )
     add(
         "--threads",
@@ -107,9 +115,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _target(options: argparse.Namespace) -> str:
     """Returns a value of polyop.optimizing.target.Target."""
     if options.plugins and options.runtime != "tensorrt":
-        raise usage("--plugins: expected --for tensorrt, got --for onnxruntime")
+        raise usage("--plugins: expected --runtime tensorrt, got --runtime onnxruntime")
     if options.domain and options.runtime != "tensorrt":
-        raise usage("--domain: expected --for tensorrt, got --for onnxruntime")
+        raise usage("--domain: expected --runtime tensorrt, got --runtime onnxruntime")
     return "tensorrt-polyop" if options.plugins == "polyop" else str(options.runtime)
 
 
@@ -146,6 +154,7 @@ def run(options: argparse.Namespace) -> int:
             tolerance=options.tolerance,
             threads=options.threads,
             target=target,
+            without=[name.strip() for text in options.without for name in text.split(",") if name.strip()],
             plugin_domain=bool(options.domain),
             libraries=[str(Path(library).absolute()) for library in options.ops],
             **progress,

@@ -55,10 +55,10 @@ def check(match: Match, scope: Scope, arrays: list[Feeds], measure: bool) -> Ver
             expected, got = (_run(session, feeds) for session in (trusted, sessions[1]))
             noisy: list[np.ndarray] | None = None  # computed if a difference may be due to rounding
             for i, value in enumerate(match.outputs):
-                difference = compare(expected[i], got[i], is_rounded=match.is_rounded)
+                difference = compare(expected[i], got[i], match.tolerance, is_rounded=match.is_rounded)
                 if difference.why and not match.is_rounded:
                     noisy = noisy or _run(trusted, with_rounding(feeds))
-                    difference = compare(expected[i], got[i], noisy=noisy[i])
+                    difference = compare(expected[i], got[i], match.tolerance, noisy=noisy[i])
                 largest = max(largest, difference.largest)
                 if difference.why:
                     why = f"its results differ by {difference.excess:.3g}"

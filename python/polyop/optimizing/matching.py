@@ -56,6 +56,7 @@ class Match:
     details: the rest of the reason.
     min_work: the work below which it does not gain, of a pattern of the library; the others' are in `cost.MIN_WORK`.
     feeds: returns further values to compare with, by input index, derived from the model's own.
+    tolerance: of real numbers, relative to the scale of each element; None: that of polyop's kernels.
     """
 
     where: str
@@ -70,6 +71,7 @@ class Match:
     is_rounded: bool = False  # its results are rounded to 8 bits: some may differ by one step
     min_work: float | None = None
     feeds: Callable[[np.random.Generator, list[np.ndarray]], list[np.ndarray]] | None = None
+    tolerance: float | None = None
 
 
 def matches_of(nodes: Iterable[ir.Node], match: Callable[[ir.Node], Match | None]) -> Iterator[Match]:

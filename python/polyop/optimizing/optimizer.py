@@ -6,6 +6,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 import onnxruntime as ort
+from onnx_ir.passes import common
 
 from polyop._onnx.catalogue import is_node
 from polyop._onnx.comparing import Difference, compare, with_rounding
@@ -30,12 +32,14 @@ from polyop.optimizing.inputs import (
     of_other_sizes,
     of_size_one,
 )
-from polyop.optimizing.matching import Match, described, failed_match
+from polyop.optimizing.matching import Match, described, failed_match, name_of
 from polyop.optimizing.patterns import Pattern, patterns_for
 from polyop.optimizing.plugin_domain import PLUGIN_DOMAIN, move
 from polyop.optimizing.replacing import clean, replace
 from polyop.optimizing.report import Finding, Report
+from polyop.optimizing.rewrites import Rewriter, applies, modules, remaining
 from polyop.optimizing.running import Feeds, Runner, runtime_error, time_interleaved, trim_memory
+from polyop.optimizing.runtimes import RUNTIMES, Entry, entries
 from polyop.optimizing.scope import Scope
 from polyop.optimizing.target import Target
 from polyop.portable import add_functions
@@ -48,6 +52,7 @@ _TOLERANCE_OF_STEPS = 0.02
 
 # The maximum number of elements of the tensors that are in memory for comparing matches; one match may need more.
 _MAX_ELEMENTS = 32 << 20
+_MAX_LISTED = 8  # nodes in an error
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,7 @@ class Options:
     allow_fix: also replaces nodes for which ONNX Runtime's results differ from the standard.
     tolerance: of the whole model's outputs; relative to the scale of each element, as in comparing.py.
     plugin_domain: moves plugin nodes into the domain of ONNX Runtime's provider for TensorRT.
+    entries: operators that are rewritten as other standard nodes; without: those of which none may remain.
     """
 
     all: bool = False
@@ -66,6 +72,8 @@ class Options:
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
     target: Target = Target.ONNXRUNTIME
     plugin_domain: bool = False
+    entries: Mapping[str, Entry] = field(default_factory=dict)
+    without: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -90,6 +98,7 @@ def optimize(
     libraries: Sequence[str] = (),
     target: Target | str = Target.ONNXRUNTIME,
     plugin_domain: bool = False,
+    without: Sequence[str] = (),
     progress: Step = lambda phase, done, steps: None,
 ) -> Report:
     """Replaces nodes that polyop computes faster by polyop's nodes. Verifies every replacement and the whole model.
@@ -106,15 +115,26 @@ def optimize(
         threads: of ONNX Runtime; 0: all cores.
         libraries: of other custom operators that the model needs.
         target: "tensorrt" writes nodes of NVIDIA's own plugins, "tensorrt-polyop" those of polyop's plugin library.
-            Sizes do not matter then: TensorRT's results of the original nodes may be wrong.
+            Sizes do not matter then: TensorRT's results of the original nodes may be wrong. "webgpu", "directml",
+            "coreml" and "openvino" rewrite standard nodes that these lack or compute wrong as other standard nodes,
+            and write none of polyop's.
         plugin_domain: writes plugin nodes into the domain "trt.plugins", where ONNX Runtime's provider for TensorRT
             expects them. polyop's libraries know them there, too.
+        without: standard operators, such as "GridSample", of which no node may remain: they are rewritten as other
+            standard nodes. Unless the target is TensorRT, none of polyop's nodes are written then.
 
     Returns a report. Raises OptimizeError if the model cannot be read, run or written; then no file is written.
     """
     if output is not None:
         files.check_writable(Path(output))
-    options = Options(all, allow_fix, measure, tolerance, inputs or {}, shapes or {}, Target(target), plugin_domain)
+    name = target.value if isinstance(target, Target) else target
+    _check_names(without)
+    written = Target(name) if name in [t.value for t in Target] or name not in RUNTIMES else Target.STANDARD
+    written = Target.STANDARD if without and not written.is_tensorrt else written
+    options = Options(
+        all, allow_fix, measure, tolerance, inputs or {}, shapes or {}, written, plugin_domain,
+        entries("tensorrt" if written.is_tensorrt else name, without), frozenset(without),
+    )  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="polyop-") as folder:
         source = model if isinstance(model, files.Source) else files.Source(model)
         source.folder = Path(folder)
@@ -131,6 +151,17 @@ def optimize(
             report.data = files.copy(source, output)
         report.bytes_after = output.stat().st_size
         return report
+
+
+def _check_names(without: Sequence[str]) -> None:
+    """Raises OptimizeError for what is no operator of ONNX, such as a misspelled one."""
+    known = {schema.name for schema in onnx.defs.get_all_schemas() if schema.domain == ""}
+    for name in without:
+        if name not in known:
+            near = get_close_matches(name, known, 1, 0.7) or get_close_matches(name.lower(), map(str.lower, known), 1)
+            other = next((k for k in known if near and k.lower() == near[0].lower()), "")
+            hint = f"did you mean {other}?" if other else f"operators with other nodes: {', '.join(sorted(modules()))}"
+            raise OptimizeError(f"without: expected an operator of ONNX, got '{name}'", hint)
 
 
 class _Work:
@@ -155,6 +186,7 @@ class _Work:
             model, report = self._replace_all(skipped)
         if report.moved and not report.replaced and (reason := self._compare(model, report, skipped)) is not None:
             raise OptimizeError(f"{self.source.name}: {PLUGIN_DOMAIN}: {reason.why}", reason.details)
+        self._check_remaining(model, report)
         report.inputs = describe_inputs(self.original.graph, self.options.inputs, self.feeds)
         report.bytes_before = files.size_of(self.original)
         if self.options.measure and report.replaced:
@@ -219,7 +251,9 @@ class _Work:
 
     def _replace_all(self, skipped: Mapping[str, _Reason], only_fixes: bool = False) -> tuple[ir.Model, Report]:
         """Replaces all matches, or all fixes, except those in `skipped`, which maps names to reasons."""
-        model, report = self.source.load(), Report()
+        model, report = self.source.load(), Report(lists=bool(self.options.entries))
+        if self.options.entries:
+            model = self._with_shapes(model, report)
         fixed = not has_dynamic_sizes(model.graph)
         if len(self.feeds) < 2:
             report.notes.append("the model was run with one set of inputs")
@@ -229,7 +263,7 @@ class _Work:
             report.notes.append(
                 f"the dynamic sizes {' and '.join(group)} were equal in all runs, because the model rejects others"
             )
-        if model.functions:
+        if model.functions and self.options.target is not Target.STANDARD:
             report.notes.append(f"patterns were not applied to its {len(model.functions)} functions")
         self.step("reading tensors", 0, 1)
         names = {v.name for v in model_inputs(model.graph)}
@@ -241,7 +275,7 @@ class _Work:
             report.note("patterns were not applied: the graph's tensors cannot be read", runtime_error(error))
             return model, report
         self.step("reading tensors", 1, 1)
-        for pattern in patterns_for(self.options.target):
+        for pattern in [*patterns_for(self.options.target), Rewriter(self.options.entries)]:
             for where, scope in scopes:
                 self._apply(pattern, where, scope, report, skipped, only_fixes)
             clean(model)  # so that other patterns do not match unused nodes
@@ -249,8 +283,50 @@ class _Work:
             report.moved = move(model)
         return (self._with_functions(model, report) if report.replaced or report.moved else model), report
 
+    def _with_shapes(self, model: ir.Model, report: Report) -> ir.Model:
+        """Returns the model with the shapes of its tensors, which rewritten nodes need, and the nodes of functions that
+        have nodes to rewrite."""
+        listed = self.options.entries
+        calls = {f.identifier() for f in model.functions.values() if any(applies(listed, n) for n in f.all_nodes())}
+        for _ in model.functions:  # those that call these
+            calls |= {
+                f.identifier()
+                for f in model.functions.values()
+                if any(n.op_identifier() in calls for n in f.all_nodes())
+            }
+        if calls:
+            names = sorted({name for _, name, _ in calls})
+            report.notes.append(f"the nodes of its functions {', '.join(names)} are in its graph now")
+            common.InlinePass(criteria=lambda function: function.identifier() in calls)(model)
+        return common.ShapeInferencePass()(model).model
+
+    def _check_remaining(self, model: ir.Model, report: Report) -> None:
+        """Notes why a runtime's list has the operators that the model has, and what remains of them. Raises
+        OptimizeError for nodes that must not remain."""
+        left = remaining(self.options.entries, model)
+        whys = {f.where.rpartition("/")[2]: f.why for f in report.findings if not f.replaced}
+        texts = [f"{node.op_type} '{name_of(node)}'" for node in left]
+        reasons = [whys.get(name_of(node), "its graph does not run alone, or is the body of a Scan") for node in left]
+        lines = [f"{text}: {why}" for text, why in zip(texts, reasons, strict=True)]
+        required = [line for node, line in zip(left, lines, strict=True) if node.op_type in self.options.without]
+        if required:
+            raise OptimizeError(
+                f"{self.source.name}: {len(required)} node(s) of --without remain: {'; '.join(required[:_MAX_LISTED])}",
+                f"operators with other nodes: {', '.join(sorted(modules()))}",
+            )
+        found = {n.op_type for n in remaining(self.options.entries, self.original)}
+        report.notes += [
+            f"{name} in the list: it {entry.why}" for name, entry in self.options.entries.items()
+            if entry.why and name in found
+        ]  # fmt: skip
+        missing = [name for name in sorted(self.options.without) if name not in found]
+        report.notes += [f"the model has no {name}" for name in missing]
+        report.notes += [f"stays: {line}" for line in lines]
+
     def _with_functions(self, model: ir.Model, report: Report) -> ir.Model:
         """Returns the model with functions of standard operators for polyop's nodes, so that it runs without polyop."""
+        if self.options.target is Target.STANDARD:
+            return model
         if self.options.target.is_tensorrt:  # its parser would prefer the functions to a plugin
             _drop_functions(model, self.options.target)
             report.needs_polyop = True
@@ -349,6 +425,7 @@ class _Work:
         is_rounded = "quantized nodes" in report.replaced
         tolerance = max(self.options.tolerance, _TOLERANCE_OF_STEPS) if is_rounded else self.options.tolerance
         ways = {"with polyop": True} if report.needs_polyop else {"with polyop": True, "without polyop": False}
+        ways = {"in ONNX Runtime": True} if self.options.target is Target.STANDARD else ways
         has_fixes = any(f.replaced and f.change is not None for f in report.findings)
         trusted: _Trusted | None = None  # computed once, where its errors are reported
         for i, (way, polyop) in enumerate(ways.items()):

@@ -41,6 +41,7 @@ class Report:
     moved: int = 0  # nodes that are in the domain trt.plugins now
     needs_polyop: bool = False  # a replacement has no function of standard operators in the file
     model: onnx.ModelProto | None = None  # if it was not written to a file
+    lists: bool = False  # nodes were sought that a runtime lacks
     data: list[str] = field(default_factory=list)  # the files of the written model's external data
 
     @property
@@ -73,7 +74,8 @@ class Report:
     def lines(self) -> list[str]:
         """Returns the lines below the table."""
         done, found = sum(self.replaced.values()), len(self.findings)
-        lines = [f"replaced {done} of {found} found" if found else "found nothing that polyop computes faster"]
+        nothing = "found nothing to replace" if self.lists else "found nothing that polyop computes faster"
+        lines = [f"replaced {done} of {found} found" if found else nothing]
         if self.moved:
             lines.append(f"moved {self.moved} node{'s' if self.moved > 1 else ''} into the domain trt.plugins")
         lines += [f"equal {how}: largest difference {d:.3g}" for how, d in self.differences.items()]

@@ -55,6 +55,10 @@ class Scope:
         """Returns the shape of the tensor in the first run, or None if it is unknown."""
         return _shape(value, self._seen[0])
 
+    def shapes(self, *values: ir.Value) -> list[tuple[tuple[int, ...] | None, ...]]:
+        """Returns the shapes of tensors in each run."""
+        return [tuple(_shape(value, seen) for value in values) for seen in self._seen]
+
     def same_shape(self, a: ir.Value | None, b: ir.Value | None) -> bool:
         """Returns True if the shapes of two tensors are known, and equal in all runs."""
         return all(_shape(a, seen) is not None and _shape(a, seen) == _shape(b, seen) for seen in self._seen)

@@ -64,7 +64,7 @@ def _match(scope: Scope, node: ir.Node, presets: dict[str, str] | None) -> Match
     match = Match(name_of(node), inputs, list(node.outputs[:1]), build, work, refused)
     match.what = node.op_type
     match.is_fix = node.op_type == "RoiAlign" and node.attributes.get_string("mode", "avg") == "max"
-    match.feeds = _FEEDS.get(node.op_type)
+    match.feeds = FEEDS.get(node.op_type)
     return match
 
 
@@ -115,4 +115,4 @@ def _candidates(rng: np.random.Generator, arrays: list[np.ndarray]) -> list[np.n
     return [drawn.astype(boxes.dtype), ((order + 0.5) / max(scores.shape[-1], 1)).astype(scores.dtype), *rest]
 
 
-_FEEDS = {"GridSample": _grids, "RoiAlign": _rois, "NonMaxSuppression": _candidates}
+FEEDS = {"GridSample": _grids, "RoiAlign": _rois, "NonMaxSuppression": _candidates}
