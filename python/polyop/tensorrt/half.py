@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import onnx
 from onnx import helper
@@ -14,14 +14,29 @@ from polyop._onnx.node_groups import resolve_node
 from polyop.tensorrt.graph import ModelError
 
 
-def to_fp16(model: onnx.ModelProto) -> onnx.ModelProto:
+def to_fp16(model: onnx.ModelProto, keep: Collection[str] = ()) -> onnx.ModelProto:
     """Returns a copy that computes in half precision, also in branches and loops. Inputs and outputs keep their types.
+    keep: the names of nodes that compute in single precision.
 
     TensorRT 11 and RTX are strongly typed: a network computes in the model's types. Operators without half-precision
     kernels (suppression, nearest neighbours) keep single precision, with casts around them. Functions are inlined.
     """
+    blocked, prepared = blocked_operators(), _prepared(model)
+    from onnxruntime.transformers.float16 import convert_float_to_float16
+
+    halved = convert_float_to_float16(
+        prepared, keep_io_types=True, op_block_list=blocked, node_block_list=list(keep), disable_shape_infer=True
+    )
+    _move_casts(halved)
+    for graph in graphs_of(halved.graph):
+        _merge_casts(graph)
+    return _without_round_trips(halved)
+
+
+def blocked_operators() -> list[str]:
+    """Returns the types of nodes that stay in single precision. Raises ModelError if the converter is missing."""
     try:
-        from onnxruntime.transformers.float16 import DEFAULT_OP_BLOCK_LIST, convert_float_to_float16
+        from onnxruntime.transformers.float16 import DEFAULT_OP_BLOCK_LIST
     except ImportError as error:
         raise ModelError(f"fp16 needs ONNX Runtime's converter: pip install onnxruntime ({error})") from None
     single = {f"polyop_{operator['name']}" for operator in operators() if not operator["half"]}
@@ -29,11 +44,18 @@ def to_fp16(model: onnx.ModelProto) -> onnx.ModelProto:
         if not operator["half"]:
             single |= {node["name"].split("::")[1] for node in operator["nodes"]}
     # The converter's own list has what ONNX Runtime's CPU lacks in half precision; TensorRT has most of it.
-    blocked = [*single, *(op for op in DEFAULT_OP_BLOCK_LIST if op not in ("Resize", "Upsample"))]
-    prepared = _prepared(model)
-    halved = convert_float_to_float16(prepared, keep_io_types=True, op_block_list=blocked, disable_shape_infer=True)
-    _move_casts(halved)
-    return _without_round_trips(halved)
+    return [*single, *(op for op in DEFAULT_OP_BLOCK_LIST if op not in ("Resize", "Upsample"))]
+
+
+def with_types(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Returns a copy with the types of all values that can be inferred, also from polyop's nodes."""
+    while True:  # each round infers the types up to polyop's next nodes
+        try:
+            model = onnx.shape_inference.infer_shapes(model)
+        except Exception:  # of models that are too large, or whose shapes do not fit
+            return model
+        if not _add_types(model.graph, {}):
+            return model
 
 
 def _prepared(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -59,13 +81,7 @@ def _prepared(model: onnx.ModelProto) -> onnx.ModelProto:
             if node.op_type == "Resize" and len(node.input) > 2 and node.input[2] in tensors:
                 graph.initializer.add().CopyFrom(tensors[node.input[2]])
                 node.input[2] = graph.initializer[-1].name = f"{node.output[0]}/scales"
-    while True:  # each round infers the types up to polyop's next nodes
-        try:
-            result = onnx.shape_inference.infer_shapes(result)
-        except Exception:  # of models that are too large, or whose shapes do not fit
-            return result
-        if not _add_types(result.graph, {}):
-            return result
+    return with_types(result)
 
 
 def _add_types(graph: onnx.GraphProto, outside: Mapping[str, int]) -> bool:
@@ -117,6 +133,25 @@ def _move_casts(model: onnx.ModelProto) -> None:
     for i, graph in enumerate(graphs_of(model.graph)):
         for j, node in enumerate(graph.node):
             node.name = f"{node.name}/{i}.{j}" if _cast_to(node) else node.name
+
+
+def _merge_casts(graph: onnx.GraphProto) -> None:
+    """Keeps one of the casts of a value to a type."""
+    first: dict[tuple[str, int], str] = {}
+    outputs = {info.name for info in graph.output}
+    replacement, kept = {}, []
+    for node in graph.node:
+        to = _cast_to(node)
+        if to and node.output[0] not in outputs:
+            name = first.setdefault((node.input[0], to), node.output[0])
+            if name != node.output[0]:
+                replacement[node.output[0]] = name
+                continue
+        kept.append(node)
+    if replacement:
+        del graph.node[:]
+        graph.node.extend(kept)
+        _replace_reads(graph, replacement)
 
 
 def _sort(graph: onnx.GraphProto) -> None:
@@ -206,11 +241,21 @@ def _remove_round_trips(graph: onnx.GraphProto, floats: set[str]) -> None:
         for inner in subgraphs_of(node):
             _remove_round_trips(inner, floats)
     producer = {output: node for node in graph.node for output in node.output}
-    replacement = {}
-    for node in graph.node:
+    outputs = {info.name for info in graph.output}
+    replacement: dict[str, str] = {}
+    for node in list(graph.node):
         cut = producer.get(node.input[0]) if _cast_to(node) == onnx.TensorProto.FLOAT else None
-        if _cast_to(cut) == onnx.TensorProto.FLOAT16 and cut is not None and cut.input[0] in floats:
-            replacement[node.output[0]] = cut.input[0]
+        if _cast_to(cut) != onnx.TensorProto.FLOAT16 or cut is None or cut.input[0] not in floats:
+            continue
+        source, result = cut.input[0], node.output[0]
+        if result not in outputs:
+            replacement[result] = source
+        elif source in producer and source not in outputs and source not in replacement:
+            places = [i for i, name in enumerate(producer[source].output) if name == source]
+            producer[source].output[places[0]] = result  # the graph's output is the exact value
+            replacement[source] = result
+            graph.node.remove(node)
+    replacement = {name: replacement.get(source, source) for name, source in replacement.items()}
     _replace_reads(graph, replacement)
     casts = {n.output[0] for n in graph.node if n.output and n.output[0] in replacement}
     casts |= {producer[name].input[0] for name in casts}

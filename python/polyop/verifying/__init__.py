@@ -7,4 +7,6 @@ differences the difference between two tensors
 networks    graphs whose inner values become outputs, and pairs of values of two graphs
 bisecting   the first node whose output differs
 page        the report as a page
+halving     half precision that keeps a model's results
+rounding    half precision as a device computes it
 """

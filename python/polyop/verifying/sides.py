@@ -124,15 +124,19 @@ class InOnnxRuntime:
         nodes, name = self._nodes_by_provider(feeds), self._provider.name
         total, here = sum(nodes.values()), nodes.get(name, 0)
         if total and not here:
-            raise PolyopError(
-                f"nothing would be compared: {name} ran none of the {total} node(s), ONNX Runtime's CPU provider ran all"
-            )
+            raise PolyopError(f"{name} ran none of the {total} node(s): ONNX Runtime's CPU provider ran all")
         return f"{name} ran {here} of {total} node(s)"
 
     def _nodes_by_provider(self, feeds: Mapping[str, np.ndarray]) -> dict[str, int]:
         from polyop.verifying.providers import count_nodes
 
         return dict(count_nodes(self._create, lambda session: session.run(None, self._fitting(feeds))))
+
+    def node_times(self, feeds: Mapping[str, np.ndarray], runs: int) -> list[dict[str, Any]]:
+        """Returns the mean time of each node, the slowest first."""
+        from polyop.verifying.providers import node_times
+
+        return node_times(self._create, lambda session: session.run(None, self._fitting(feeds)), runs)
 
     def _parsed(self) -> Provider | None:
         from polyop.verifying.providers import parse
@@ -212,10 +216,11 @@ class InOpenVino:
         threads = {"INFERENCE_NUM_THREADS": how.threads} if how.threads else {}
         core = openvino_core(how)
         with read_openvino(core, model, folder) as read:
+            # The compiled model's ports also have the names of values that became the same, such as those of casts.
+            self.inputs = [name_of(port) for port in read.inputs]
+            self.outputs = [name_of(port) for port in read.outputs]
             self._compiled = core.compile_model(read, "CPU", {**f32, **threads, **config})
         self._request = self._compiled.create_infer_request()
-        self.inputs = [name_of(port) for port in self._compiled.inputs]
-        self.outputs = [name_of(port) for port in self._compiled.outputs]
         precision = self._compiled.get_property("INFERENCE_PRECISION_HINT").get_type_name()
         self.runtime = f"OpenVINO {openvino.__version__.split('-')[0]}, {precision}"
 
@@ -229,12 +234,13 @@ class InOpenVino:
 
     def results(self) -> Arrays:
         """Returns the outputs of the last run."""
-        return {name_of(port): self._request.get_tensor(port).data.copy() for port in self._compiled.outputs}
+        ports = zip(self.outputs, self._compiled.outputs, strict=True)
+        return {name: self._request.get_tensor(port).data.copy() for name, port in ports}
 
     def infer(self, feeds: Mapping[str, np.ndarray]) -> None:
         """OpenVINO 2026 loses the errors of `infer` with one thread."""
-        types = {name_of(port): port.element_type.get_type_name() for port in self._compiled.inputs}
-        given = {name: _as_real(feeds[name], _REAL.get(types[name])) for name in self.inputs}
+        ports = zip(self.inputs, self._compiled.inputs, strict=True)
+        given = {port: _as_real(feeds[name], _REAL.get(port.element_type.get_type_name())) for name, port in ports}
         self._request.start_async(given, share_inputs=True)
         self._request.wait()
 
