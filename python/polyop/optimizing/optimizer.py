@@ -316,7 +316,7 @@ class _Work:
             )
         found = {n.op_type for n in remaining(self.options.entries, self.original)}
         report.notes += [
-            f"{name} in the list: it {entry.why}" for name, entry in self.options.entries.items()
+            f"{name}: {entry.why}" for name, entry in self.options.entries.items()
             if entry.why and name in found
         ]  # fmt: skip
         missing = [name for name in sorted(self.options.without) if name not in found]

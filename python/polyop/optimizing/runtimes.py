@@ -7,7 +7,7 @@ Each entry names where this is stated: ORT is github.com/microsoft/onnxruntime, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import onnx_ir as ir
 
@@ -18,11 +18,6 @@ def _always(node: ir.Node) -> bool:
 
 def _reduces(node: ir.Node) -> bool:
     return node.attributes.get_string("reduction", "none") != "none"
-
-
-def _is_volume(node: ir.Node) -> bool:
-    shape = node.outputs[0].shape
-    return shape is None or len(shape) != 4
 
 
 def _is_cubic(node: ir.Node) -> bool:
@@ -72,9 +67,16 @@ _LISTS = {
 }
 
 RUNTIMES = tuple(_LISTS)
+_TITLES = {
+    "webgpu": "WebGPU",
+    "directml": "DirectML",
+    "coreml": "CoreML",
+    "openvino": "OpenVINO",
+    "tensorrt": "TensorRT",
+}
 
 
 def entries(runtime: str = "", without: Iterable[str] = ()) -> dict[str, Entry]:
     """Returns the list of a runtime, or none, and operators that are replaced wherever they are."""
-    listed = {entry.operator: entry for entry in _LISTS.get(runtime, ())}
+    listed = {e.operator: replace(e, why=f"{_TITLES[runtime]} {e.why}") for e in _LISTS.get(runtime, ())}
     return {**listed, **{operator: Entry(operator, "") for operator in without}}

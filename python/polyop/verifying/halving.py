@@ -126,10 +126,10 @@ class Halving:
         return Halved(model, listed, lost, self.runs, len(nodes) - len(listed), casts - before)
 
     def _overflows(self) -> list[Overflow]:
-        model, wanted = with_ranges(self.measured)
+        model, probed = with_ranges(self.measured)
         side = open_side(model, How())
         self.runs += 1
-        return list(overflows(wanted, [side.run(feed) for feed in self.feeds]))
+        return list(overflows(probed, [side.run(feed) for feed in self.feeds]))
 
     def _lost(self, kept: Collection[str]) -> float:
         """Returns the loss if all but these nodes compute in half precision."""

@@ -92,11 +92,11 @@ class Overflow:
     why: str
 
 
-Wanted = dict[str, list[tuple[str, str]]]
+Probed = dict[str, list[tuple[str, str]]]
 """The nodes that a value of a run concerns, by the output that has it, with a text for each."""
 
 
-def with_ranges(model: onnx.ModelProto) -> tuple[onnx.ModelProto, Wanted]:
+def with_ranges(model: onnx.ModelProto) -> tuple[onnx.ModelProto, Probed]:
     """Returns the model with outputs that are the largest magnitudes of its values, and of the sums that nodes compute
     inside; and what they are."""
     result = with_types(model)
@@ -107,23 +107,23 @@ def with_ranges(model: onnx.ModelProto) -> tuple[onnx.ModelProto, Wanted]:
         for name in node.input:
             readers.setdefault(name, []).append(node.name)
     producers = {name: node.name for node in graph.node for name in node.output}
-    wanted: Wanted = {}
+    probed: Probed = {}
     added: list[onnx.NodeProto] = []
     for name in [*(i.name for i in graph.input), *producers]:
         if name and types.get(name) == _F32:
-            probe = f"polyop:largest:{len(wanted)}"
+            probe = f"polyop:largest:{len(probed)}"
             added += _largest(name, probe)
             own = [(producers[name], f"its result '{name}' reaches")] if name in producers else []
-            wanted[probe] = [*own, *((reader, f"its input '{name}' reaches") for reader in readers.get(name, []))]
+            probed[probe] = [*own, *((reader, f"its input '{name}' reaches") for reader in readers.get(name, []))]
     for node in list(graph.node):
         if node.op_type in _SUMS and types.get(node.output[0]) == _F32:
-            probe = f"polyop:largest:{len(wanted)}"
+            probe = f"polyop:largest:{len(probed)}"
             added += [*_sum(result, node, probe), *_largest(f"{probe}:sum", probe)]
-            wanted[probe] = [(node.name, "the sum that it computes reaches")]
+            probed[probe] = [(node.name, "the sum that it computes reaches")]
     graph.node.extend(added)
     del graph.output[:]
-    graph.output.extend(onnx.ValueInfoProto(name=name) for name in wanted)
-    return result, wanted
+    graph.output.extend(onnx.ValueInfoProto(name=name) for name in probed)
+    return result, probed
 
 
 def _sum(model: onnx.ModelProto, node: onnx.NodeProto, probe: str) -> list[onnx.NodeProto]:
@@ -153,9 +153,9 @@ def _largest(name: str, result: str) -> list[onnx.NodeProto]:
     ]
 
 
-def overflows(wanted: Wanted, runs: Sequence[Mapping[str, np.ndarray]]) -> Iterator[Overflow]:
+def overflows(probed: Probed, runs: Sequence[Mapping[str, np.ndarray]]) -> Iterator[Overflow]:
     """Yields the nodes whose values are too large for half precision, with some headroom, on the samples."""
-    for probe, concerned in wanted.items():
+    for probe, concerned in probed.items():
         values = [float(run[probe]) for run in runs]
         largest = max((v for v in values if np.isfinite(v)), default=0.0)
         if largest * _HEADROOM > LARGEST:
@@ -191,7 +191,7 @@ def _bad(tensor: TensorProto) -> str:
 
 
 def name_nodes(model: onnx.ModelProto) -> None:
-    """Gives every node a name of its own."""
+    """Gives every node a separate name."""
     taken: set[str] = set()
     for node in nodes_in(model.graph.node):
         base = node.name or (node.output[0] if node.output else "") or node.op_type
