@@ -14,7 +14,9 @@ endfunction()
 # polyop_reuse_precompiled(TARGET FROM): uses the precompiled headers of FROM. Requires: both have the same flags and
 # definitions.
 function(polyop_reuse_precompiled target from)
-  target_precompile_headers(${target} REUSE_FROM ${from})
+  if(NOT CMAKE_DISABLE_PRECOMPILE_HEADERS) # of ${from}, too: CMake warns
+    target_precompile_headers(${target} REUSE_FROM ${from})
+  endif()
   polyop_cache_precompiled(${target})
 endfunction()
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "adapters/c/polyop.h"
+#include "adapters/wasm/threads.h"
 
 extern "C" {
 
@@ -17,6 +18,9 @@ const char* polyop_web_call(const char* op, int32_t num_inputs, const polyop_ten
   const polyop_outputs outputs = {nullptr, [](void*, int32_t output, int32_t type, int32_t rank, const int64_t* shape) {
                                     return polyop_web_output(output, type, rank, shape);
                                   }};
-  return polyop_call(op, num_inputs, inputs, num_attributes, attributes, &outputs, nullptr);
+  const polyop_threads threads = {nullptr, [](void*, int64_t tasks, void (*body)(void*, int64_t), void* argument) {
+                                    polyop::RunOnWorkers(tasks, body, argument);
+                                  }};
+  return polyop_call(op, num_inputs, inputs, num_attributes, attributes, &outputs, &threads);
 }
 }

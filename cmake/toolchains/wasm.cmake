@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# WebAssembly with vectors of 128 bits, which browsers and Node have had since 2021 (Safari since 2023). One thread.
+# WebAssembly with vectors of 128 bits, which browsers and Node have had since 2021 (Safari since 2023).
 set(POLYOP_TARGET wasm)
 set(POLYOP_SYSTEM Generic)
 set(POLYOP_PROCESSOR wasm32)

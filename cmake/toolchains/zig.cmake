@@ -15,8 +15,9 @@ if(POLYOP_SYSTEM STREQUAL "Windows")
 elseif(POLYOP_SYSTEM STREQUAL "Darwin")
   set(zig_target "${POLYOP_PROCESSOR}-macos.12.0")
 elseif(POLYOP_WASM)
-  # zig's C++ library for it has no exceptions (platform/wasm/exceptions.cc).
-  set(zig_target "${POLYOP_PROCESSOR}-wasi -msimd128 -fignore-exceptions")
+  # zig's C++ library for it has no exceptions (platform/wasm/exceptions.cc). The same objects are linked with and
+  # without shared memory, for several threads, which needs atomic instructions (adapters/wasm/).
+  set(zig_target "${POLYOP_PROCESSOR}-wasi -msimd128 -matomics -mbulk-memory -fignore-exceptions")
 elseif(POLYOP_LIBC STREQUAL "musl")
   set(zig_target "${POLYOP_PROCESSOR}-linux-musl")
 else()
