@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the npm package of a build for WebAssembly into its folder `package`: polyop.wasm, sdk/web/, and JavaScript
+"""Writes the npm package of a build for WebAssembly into its folder `package`: its modules, sdk/web/, and JavaScript
 and TypeScript from the operators' definitions and from the heads of `polyop attach`.
 
 Functions have the names, the parameters and the defaults of Python's; those of several operators (_composites.py) are
@@ -55,6 +55,10 @@ def _width(function: Function, source: str) -> int:
     return int(found[1]) if found else 0
 
 
+def _is_optional(function: Function, parameter: Parameter) -> bool:
+    return any(i["optional"] for i in function.record["inputs"] if i["name"] == parameter.sources[0])
+
+
 def _option(function: Function, parameter: Parameter) -> dict[str, Any]:
     source = parameter.sources[0]
     option: dict[str, Any] = {"sources": parameter.sources, "kind": KINDS.get(parameter.kind, parameter.kind)}
@@ -92,6 +96,7 @@ def entry(function: Function) -> str:
             described: dict[str, Any] = {"name": camel(parameter.name), "source": source}
             described |= {"variadic": True} if parameter.kind == "variadic" else {}
             described |= {"width": width} if (width := _width(function, source)) else {}
+            described |= {"optional": True} if _is_optional(function, parameter) else {}
             inputs.append(described)
         else:
             options[camel(parameter.name)] = _option(function, parameter)
@@ -123,7 +128,8 @@ def declaration(function: Function) -> str:
     for parameter in function.parameters:
         name, required = camel(parameter.name), parameter.default is _REQUIRED
         if required and parameter.kind in ("input", "variadic"):
-            arguments.append(f"{name}: Input{'[]' if parameter.kind == 'variadic' else ''}")
+            kind = "Input[]" if parameter.kind == "variadic" else "Input"
+            arguments.append(f"{name}: {kind}{' | null' if _is_optional(function, parameter) else ''}")
             continue
         choices = next((a["choices"] for a in record["attributes"] if a["name"] == parameter.sources[0]), [])
         kind = " | ".join(map(json.dumps, choices)) or TYPES[parameter.kind]
@@ -149,14 +155,11 @@ def heads() -> str:
     return f"{NOTE}export const HEADS = {{\n" + "\n".join(lines) + "\n};\n"
 
 
-def write(build: Path) -> Path:
-    """Writes the package of a build tree, and returns its folder."""
-    package = build / "package"
+def write_scripts(package: Path, names: set[str]) -> Path:
+    """Writes the package of these operators without its modules, and returns its folder."""
     shutil.rmtree(package, ignore_errors=True)
     shutil.copytree(ROOT / "sdk" / "web", package)
-    shutil.copy(build / "bin" / "polyop.wasm", package)
     shutil.copy(ROOT / "LICENSE", package)
-    names = set(re.findall(r'\{"(\w+)", "\w+"\},', (build / "libraries" / "polyop.cc").read_text()))
     found = chosen(names)
     lines = "\n".join(map(entry, found))
     (package / "operators.js").write_text(f"{NOTE}export const FUNCTIONS = {{\n{lines}\n}};\n")
@@ -168,6 +171,15 @@ def write(build: Path) -> Path:
     (package / "package.json").write_text(
         (package / "package.json").read_text().replace('"version": "0.0.0"', f'"version": "{__version__}"')
     )
+    return package
+
+
+def write(build: Path) -> Path:
+    """Writes the package of a build tree, and returns its folder."""
+    names = set(re.findall(r'\{"(\w+)", "\w+"\},', (build / "libraries" / "polyop.cc").read_text()))
+    package = write_scripts(build / "package", names)
+    for module in build.glob("bin/*.wasm"):
+        shutil.copy(module, package)
     return package
 
 

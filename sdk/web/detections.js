@@ -171,16 +171,17 @@ function chosen(head, tensors, task) {
       const inOrder = tensors.length >= 4 && tensors.every(({ name }, i) => name === `${i}`);
       return inOrder ? tensors.slice(0, 4) : [named('num', 2), named('box', 3), named('score', 2), named('class', 2)];
     }
-    if (head === 'mmdet') return [rows(5), ranked(2, isWhole)];
+    const masks = task === 'segment' ? [ranked(4)] : [];
+    if (head === 'mmdet') return [rows(5), ranked(2, isWhole), ...masks];
     if (head === 'mmrotate') return [rows(6), ranked(2, isWhole)];
     if (head === 'torchvision') {
-      return [ranked(2, (t) => t.dims[1] === 4), ranked(1, (t) => !isWhole(t)), ranked(1, isWhole)];
+      return [ranked(2, (t) => t.dims[1] === 4), ranked(1, (t) => !isWhole(t)), ranked(1, isWhole), ...masks];
     }
     if (['ssd', 'retinanet', 'detr', 'rtdetr'].includes(head)) {
       const boxes = ranked(3, (t) => t.dims[2] === 4 && t.name.toLowerCase().includes('box')) ?? rows(4);
       return [boxes, ranked(3, (t) => t !== boxes && t.dims[1] === boxes?.dims[1])];
     }
-    return task === 'segment' ? [ranked(3), ranked(4)] : [ranked(3)];
+    return [ranked(3), ...masks];
   };
   const result = found();
   if (result.includes(undefined)) throw new Error(`head ${head}: expected ${headOf(head).expects}, got ${textOf(tensors) || 'none'}`);
@@ -388,6 +389,9 @@ function boxInPhoto(photo, box) {
   return box.map((v, c) => (c < 2 ? inPhoto(photo, v, c, false) : c < 4 ? v / photo.gain[c & 1] : v));
 }
 
+const TASKS = ['detect', 'segment', 'pose', 'obb'];
+const HEADS_WITH_MASKS = ['mmdet', 'torchvision']; // one for each detection
+const LARGEST_MASK_OF_A_BOX = 64;
 const RULES = { scoreThreshold: 0.25, iouThreshold: 0.5, maxDetections: 100, agnostic: false };
 
 /**
@@ -398,11 +402,11 @@ export function decode(polyop, outputs, head, options = {}) {
   checkOptions(options, [...Object.keys(RULES), 'photo', 'size', 'task', 'points', 'classes', 'labels', 'anchors']);
   const { photo, task = 'detect', classes, labels, points } = options;
   const { bestClass, isFinal } = headOf(head);
-  if (!['detect', 'segment', 'pose', 'obb'].includes(task)) throw wrong('task', 'detect, segment, pose or obb', task);
+  if (!TASKS.includes(task)) throw wrong('task', TASKS.join(', '), task);
   if (labels !== undefined && labels !== 'best' && labels !== 'all') throw wrong('labels', 'best or all', labels);
-  if (task !== 'detect' && !(head.startsWith('yolo') && head !== 'yolox')) {
-    throw wrong('task', `detect for the head ${head}`, task);
-  }
+  const known = head === 'mmrotate' ? ['detect', 'obb'] : HEADS_WITH_MASKS.includes(head) ? ['detect', 'segment']
+    : head.startsWith('yolo') && head !== 'yolox' ? TASKS : ['detect'];
+  if (!known.includes(task)) throw wrong('task', `${known.join(' or ')} for the head ${head}`, task);
   const rules = { ...RULES, ...options, bestClass: labels ? labels === 'best' : bestClass,
     allows: (label) => !classes || classes.includes(label) };
   const tensors = chosen(head, outputsOf(outputs), task);
@@ -410,7 +414,11 @@ export function decode(polyop, outputs, head, options = {}) {
   const rows = isFinal ? bestOf(found, rules) : suppressed(polyop, found, rules, head === 'ssd' ? 0 : -1);
   return rows.map(([index, label, score, box]) => {
     const detection = { box: photo ? boxInPhoto(photo, box) : box, score, label };
-    if (task === 'segment') detection.coefficients = found.extra(index);
+    if (task === 'segment' && HEADS_WITH_MASKS.includes(head)) {
+      detection.mask = maskOf(tensors.at(-1), index, box, sizeOf(head, options), photo);
+    } else if (task === 'segment') {
+      detection.coefficients = found.extra(index);
+    }
     if (task === 'pose') {
       const [, width] = points;
       detection.points = found.extra(index)
@@ -420,40 +428,85 @@ export function decode(polyop, outputs, head, options = {}) {
   });
 }
 
+/** Returns { data, size, box } of a detection's own mask: `box`, in pixels of the photo, is null if it is of the image. */
+function maskOf({ data, dims: [, , ...size] }, index, box, extents, photo) {
+  const count = size[0] * size[1];
+  const isOfBox = Math.max(...size) <= LARGEST_MASK_OF_A_BOX && (size[0] !== extents[0] || size[1] !== extents[1]);
+  const corners = photo ? box.map((v, c) => inPhoto(photo, v, c & 1, false)) : box;
+  return { data: data.slice(count * index, count * (index + 1)), size, box: isOfBox ? corners : null };
+}
+
+/**
+ * Returns the two cells that the centres of pixels of an axis are between, and their weights, for the pixels with centres
+ * in [low, high). `cellOf` returns the position of a centre. Beyond the last cells are zeros, or with `isBorder` the cells.
+ */
+function samplesIn(low, high, pixels, cells, cellOf, isBorder) {
+  const first = Math.max(Math.ceil(low - 0.5), 0);
+  const count = Math.max(Math.min(Math.ceil(high - 0.5), pixels) - first, 0);
+  const [near, far] = [new Int32Array(count), new Int32Array(count)];
+  const [ofNear, ofFar] = [new Float32Array(count), new Float32Array(count)];
+  const inside = (cell) => Math.min(Math.max(cell, 0), cells - 1);
+  for (let i = 0; i < count; ++i) {
+    const position = isBorder ? inside(cellOf(first + i + 0.5)) : cellOf(first + i + 0.5);
+    const cell = Math.floor(position);
+    [near[i], far[i]] = [inside(cell), inside(cell + 1)];
+    if (isBorder || near[i] === cell) ofNear[i] = 1 - (position - cell);
+    if (isBorder || far[i] === cell + 1) ofFar[i] = position - cell;
+  }
+  return { first, count, near, far, ofNear, ofFar };
+}
+
 /**
  * Returns the masks of detections, of decode() with the task "segment" and `photo`: u8 [detections, height, width] of the
  * photo. `prototypes` are the model's output of rank 4, or all its outputs.
  */
-export function pasteMasks(polyop, detections, prototypes, photo) {
-  const { dims, data } = outputsOf(prototypes).find((t) => t.dims.length === 4) ?? {};
-  if (!dims || dims[0] !== 1) throw wrong('prototypes', 'a tensor [1, coefficients, height, width]', dims ?? null);
+export function pasteMasks(detections, prototypes, photo) {
   if (!photo) throw wrong('photo', 'what letterbox() returns', photo);
-  const [, count, height, width] = dims;
   const masks = new Uint8Array(detections.length * photo.height * photo.width);
-  detections.forEach(({ box, coefficients }, d) => {
-    if (coefficients?.length !== count) throw wrong(`detections[${d}]`, `${count} coefficients`, coefficients ?? null);
-    const range = (low, high, extent) => {
-      const first = Math.max(Math.ceil(low - 0.5), 0);
-      return [first, Math.max(Math.min(Math.ceil(high - 0.5), extent) - first, 0)];
+  const hasOwn = detections.every(({ mask }) => mask);
+  const { dims, data } = (hasOwn ? null : outputsOf(prototypes).find((t) => t.dims.length === 4)) ?? {};
+  if (!hasOwn && dims?.[0] !== 1) throw wrong('prototypes', 'a tensor [1, coefficients, height, width]', dims ?? null);
+  const inInput = (axis, cells) => (center) =>
+    f32(f32(f32(center * photo.gain[axis]) + photo.pad[axis]) / photo.size[1 - axis]) * cells - 0.5;
+
+  detections.forEach(({ box, coefficients, mask }, d) => {
+    const [, count, ...cells] = dims ?? [];
+    if (!mask && coefficients?.length !== count) {
+      throw wrong(`detections[${d}]`, `${count} coefficients`, coefficients ?? null);
+    }
+    const [height, width] = mask ? mask.size : cells;
+    const inBox = (axis, extent) => (center) =>
+      ((center - mask.box[axis]) / Math.max(mask.box[axis + 2] - mask.box[axis], 1e-6)) * extent - 0.5;
+    const cellsOfAxis = (axis, extent, pixels) => {
+      if (mask?.box) { // the last centre may be on the edge
+        return samplesIn(mask.box[axis] - 1, mask.box[axis + 2] + 1, pixels, extent, inBox(axis, extent), false);
+      }
+      const [low, high] = mask ? [0, pixels] : [box[axis], box[axis + 2]];
+      return samplesIn(low, high, pixels, extent, inInput(axis, extent), true);
     };
-    const [left, columns] = range(box[0], box[2], photo.width);
-    const [top, rows] = range(box[1], box[3], photo.height);
-    if (columns === 0 || rows === 0) return;
-    const logits = new Float32Array(height * width);
-    coefficients.forEach((weight, c) => {
-      for (let i = 0; i < logits.length; ++i) logits[i] += weight * data[c * logits.length + i];
-    });
-    const position = (center, axis) =>
-      f32(f32(f32(center * photo.gain[axis]) + photo.pad[axis]) / photo.size[1 - axis]) * 2 - 1;
-    const grid = fill(rows * columns, 2, (i, c) =>
-      position((c ? top + Math.floor(i / columns) : left + (i % columns)) + 0.5, c));
-    const sampled = functionOf(polyop, 'gridSampler')(
-      new Tensor('float32', logits, [1, 1, height, width]), new Tensor('float32', grid, [1, rows, columns, 2]),
-      { interpolationMode: 'bilinear', paddingMode: 'border', alignCorners: false },
-    ).data;
-    for (let i = 0; i < sampled.length; ++i) {
-      const at = (d * photo.height + top + Math.floor(i / columns)) * photo.width + left + (i % columns);
-      masks[at] = sampled[i] > 0 ? 1 : 0;
+    const [x, y] = [cellsOfAxis(0, width, photo.width), cellsOfAxis(1, height, photo.height)];
+    if (x.count === 0 || y.count === 0) return;
+    let values = mask?.data;
+    if (!mask) { // logits of the cells that are sampled
+      values = new Float32Array(height * width);
+      const [firstColumn, lastColumn] = [x.near[0], x.far[x.count - 1]];
+      coefficients.forEach((weight, c) => {
+        for (let row = y.near[0]; row <= y.far[y.count - 1]; ++row) {
+          const to = row * width;
+          const from = c * height * width + to;
+          for (let column = firstColumn; column <= lastColumn; ++column) values[to + column] += weight * data[from + column];
+        }
+      });
+    }
+    for (let i = 0; i < y.count; ++i) {
+      const [above, below] = [y.near[i] * width, y.far[i] * width];
+      const to = (d * photo.height + y.first + i) * photo.width + x.first;
+      for (let j = 0; j < x.count; ++j) {
+        const [near, far] = [x.near[j], x.far[j]];
+        const value = y.ofNear[i] * (x.ofNear[j] * values[above + near] + x.ofFar[j] * values[above + far])
+          + y.ofFar[i] * (x.ofNear[j] * values[below + near] + x.ofFar[j] * values[below + far]);
+        masks[to + j] = mask ? value >= 0.5 : value > 0;
+      }
     }
   });
   return new Tensor('uint8', masks, [detections.length, photo.height, photo.width]);

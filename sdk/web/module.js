@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A loaded polyop.wasm: its memory, and calls of its functions.
+import { importsOf, isShared } from './imports.js';
 import { Tensor, TYPES, typeIndex } from './tensor.js';
+import { sharedMemory, Team } from './threads.js';
 
 const KINDS = { int: 0, float: 1, ints: 2, floats: 3, string: 4 }; // of attributes, in the C interface
 const TENSOR_BYTES = 16;
@@ -9,39 +11,52 @@ const MAX_BYTES = 2 ** 32 - 2 ** 20;
 
 export class Module {
   #module;
+  #threads;
+  #memory;
   #exports;
   #outputs;
+  #team = new Team();
 
-  constructor(module) {
+  /** Requires: a module with shared memory if there is to be more than one thread. */
+  constructor(module, threads) {
     this.#module = module;
-    this.#start();
+    this.#threads = threads;
   }
 
-  #start() {
-    const system = { // what the C library of WebAssembly needs
-      environ_get: () => 0,
-      environ_sizes_get: (count, size) => {
-        const view = this.#view();
-        view.setUint32(count, 0, true);
-        view.setUint32(size, 0, true);
-        return 0;
-      },
-      proc_exit: () => {
-        throw new WebAssembly.RuntimeError('exit');
-      },
-      fd_close: () => 8,
-      fd_fdstat_get: () => 8,
-      fd_seek: () => 8,
-      fd_write: () => 8, // a wrong file
-    };
-    const polyop = { output: (...given) => this.#allocateOutput(...given) };
-    const instance = new WebAssembly.Instance(this.#module, { wasi_snapshot_preview1: system, polyop });
-    this.#exports = instance.exports;
-    this.#exports._initialize();
+  /** The number of threads that compute. */
+  get threads() {
+    return 1 + this.#team.size;
+  }
+
+  /** Returns when all threads compute. Calls before that have fewer. */
+  async start() {
+    this.#instantiate();
+    const add = () => this.#team.add(this.#module, this.#memory, this.#exports);
+    await Promise.all(Array.from({ length: this.#threads - 1 }, add));
+  }
+
+  /** Replaces the instance by one with empty memory and without workers. */
+  #instantiate() {
+    this.#team.close();
+    this.#team = new Team();
+    this.#exports = null;
+    this.#memory = isShared(this.#module) ? sharedMemory() : undefined;
+    if (this.#memory === null) throw new Error('polyop: out of memory');
+    const imports = importsOf(() => this.#memory, (...given) => this.#allocateOutput(...given));
+    const { exports } = new WebAssembly.Instance(this.#module, imports);
+    this.#memory ??= exports.memory;
+    exports._initialize();
+    this.#exports = exports;
+  }
+
+  /** Ends the workers: later calls compute in this thread. */
+  close() {
+    this.#threads = 1;
+    this.#instantiate();
   }
 
   #view() {
-    return new DataView(this.#exports.memory.buffer);
+    return new DataView(this.#memory.buffer);
   }
 
   /** Returns the address of new memory, or 0. */
@@ -77,7 +92,7 @@ export class Module {
         this.#free(blocks);
         throw error;
       }
-      this.#start();
+      this.start().catch(() => {}); // without workers, a call works, too
       throw new Error(`${subject}: out of memory, or an internal error (${error.message})`);
     }
   }
@@ -89,11 +104,11 @@ export class Module {
   }
 
   #bytes(at, count) {
-    return new Uint8Array(this.#exports.memory.buffer, at, count);
+    return new Uint8Array(this.#memory.buffer, at, count);
   }
 
   #text(at) {
-    const bytes = new Uint8Array(this.#exports.memory.buffer);
+    const bytes = new Uint8Array(this.#memory.buffer);
     return new TextDecoder().decode(bytes.slice(at, bytes.indexOf(0, at)));
   }
 
@@ -113,6 +128,7 @@ export class Module {
    * values are a text, or an array of numbers.
    */
   call(op, inputs, attributes) {
+    if (this.#exports === null) this.#instantiate(); // memory was missing
     return this.#guarded(`polyop::${op}`, (allocate) => {
       const tensors = allocate(TENSOR_BYTES * inputs.length);
       inputs.forEach((tensor, i) => {

@@ -51,6 +51,8 @@ export interface Detection {
   label: number;
   /** With the task "segment": of the prototypes, for pasteMasks(). */
   coefficients?: Float32Array;
+  /** With the task "segment" of mmdet and torchvision: the probabilities, of a box or of the image, for pasteMasks(). */
+  mask?: { data: Float32Array; size: [number, number]; box: Float32Array | null };
   /** With the task "pose": x, y and, if the model has it, the visibility. */
   points?: Float32Array;
 }
@@ -97,9 +99,25 @@ export interface Polyop {
   letterbox(image: Pixels | CanvasImageSource, head: Head, options: LetterboxOptions): { tensor: Tensor; photo: Photo };
   /** The detections in the outputs of a model, the best first. */
   decode(outputs: TensorLike | TensorLike[] | Record<string, TensorLike>, head: Head, options?: DecodeOptions): Detection[];
-  /** Masks u8 [detections, height, width] of the photo. */
+  /** Masks u8 [detections, height, width] of the photo. `prototypes` are the output of rank 4, or all outputs. */
   pasteMasks(detections: Detection[], prototypes: TensorLike | Record<string, TensorLike>, photo: Photo): Tensor;
+
+  /** The number of threads that compute. */
+  readonly threads: number;
+  /** Ends the workers. Later calls compute in this thread. */
+  close(): void;
+}
+
+export interface LoadOptions {
+  /**
+   * The number of threads where workers may share memory: in Node, and in pages that are cross-origin isolated. There is
+   * one elsewhere. Default: half of the processor's, at most 4.
+   */
+  threads?: number;
 }
 
 /** Loads polyop.wasm, from the folder of this file or from a URL, bytes or a compiled module. */
-export function load(source?: string | URL | ArrayBuffer | Uint8Array | WebAssembly.Module): Promise<Polyop>;
+export function load(
+  source?: string | URL | ArrayBuffer | Uint8Array | WebAssembly.Module | null,
+  options?: LoadOptions,
+): Promise<Polyop>;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // polyop's operators in browsers and in Node. docs/web.md explains their use.
 import { decode, letterbox, pasteMasks } from './detections.js';
+import { isShared } from './imports.js';
 import { Module } from './module.js';
 import { FUNCTIONS } from './operators.js';
 import { Tensor, tensorOf, wrong } from './tensor.js';
+import { defaultThreads, MAX_THREADS, sharedMemory } from './threads.js';
 
 export { Tensor };
 
@@ -61,7 +63,8 @@ function functionOf(module, { op, inputs, options, order, presets, outputs }) {
     }
     const tensors = new Map();
     const attributes = presets.map(([name, kind, value]) => attributeOf(subject, name, { kind }, value));
-    inputs.forEach(({ name, source, width, variadic }, i) => {
+    inputs.forEach(({ name, source, width, variadic, optional }, i) => {
+      if (optional && given[i] === null) return;
       const where = `${subject}: '${name}'`;
       if (variadic && !Array.isArray(given[i])) throw wrong(where, 'an array of tensors', given[i]);
       const list = variadic ? given[i].map((value, n) => tensorOf(value, `${where}[${n}]`)) : null;
@@ -92,7 +95,7 @@ function functionOf(module, { op, inputs, options, order, presets, outputs }) {
 async function compiled(source) {
   if (source instanceof WebAssembly.Module) return source;
   if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) return WebAssembly.compile(source);
-  const url = new URL(source ?? './polyop.wasm', import.meta.url);
+  const url = new URL(source, import.meta.url);
   if (url.protocol === 'file:') {
     const { readFile } = await import('node:fs/promises');
     return WebAssembly.compile(await readFile(url));
@@ -104,14 +107,24 @@ async function compiled(source) {
 
 /**
  * Loads polyop.wasm, from the folder of this file or from `source`: a URL, bytes, or a WebAssembly.Module. Returns an
- * object with a function for each operator of the module, and `letterbox`, `decode` and `pasteMasks`.
+ * object with a function for each operator of the module, and `letterbox`, `decode` and `pasteMasks`. Where workers may
+ * share memory, up to `threads` threads compute.
  */
-export async function load(source) {
-  const module = new Module(await compiled(source));
+export async function load(source, { threads } = {}) {
+  const wanted = threads ?? (await defaultThreads());
+  if (!Number.isInteger(wanted) || wanted < 1 || wanted > MAX_THREADS) {
+    throw wrong('threads', `an integer in [1, ${MAX_THREADS}]`, threads);
+  }
+  const allowed = wanted > 1 && sharedMemory() ? wanted : 1;
+  const code = await compiled(source ?? (allowed > 1 ? './polyop-threads.wasm' : './polyop.wasm'));
+  const module = new Module(code, isShared(code) ? allowed : 1);
+  await module.start();
   const polyop = {};
   for (const [name, entry] of Object.entries(FUNCTIONS)) polyop[name] = functionOf(module, entry);
   polyop.letterbox = letterbox;
   polyop.decode = (outputs, head, options) => decode(polyop, outputs, head, options);
-  polyop.pasteMasks = (detections, prototypes, photo) => pasteMasks(polyop, detections, prototypes, photo);
+  polyop.pasteMasks = pasteMasks;
+  polyop.close = () => module.close();
+  Object.defineProperty(polyop, 'threads', { get: () => module.threads });
   return Object.freeze(polyop);
 }

@@ -15,11 +15,31 @@ export const TYPES = [
   ['bool', Uint8Array],
 ];
 const NAMES = TYPES.map(([name]) => name);
+const FURTHER = { Uint8ClampedArray: 'uint8', Float16Array: 'float16' };
 
-const text = (value) => {
-  if (ArrayBuffer.isView(value)) return `${value.constructor.name}(${value.length})`;
-  return typeof value === 'bigint' ? `${value}` : (JSON.stringify(value) ?? String(value));
-};
+/** The name of a typed array's class, also of another page's, and of a class that extends it, as Node's Buffer does. */
+const kindOf = (data) => data[Symbol.toStringTag];
+
+/** Throws an error if the array has lost its elements to another thread. */
+function checkAttached(data, subject) {
+  try {
+    new Uint8Array(data.buffer);
+  } catch {
+    throw new Error(`${subject}: expected elements, got a detached buffer`);
+  }
+}
+
+function text(value) {
+  if (ArrayBuffer.isView(value)) return `${kindOf(value)}(${value.length ?? value.byteLength})`;
+  if (typeof value === 'bigint' || typeof value === 'number') return `${value}`; // JSON writes NaN as null
+  try {
+    const found = JSON.stringify(value, (_, v) => (typeof v === 'bigint' ? `${v}` : v)) ?? String(value);
+    return found.length > 100 ? `${found.slice(0, 100)}…` : found;
+  } catch {
+    return typeof value; // refers to itself
+  }
+}
+
 /** Returns an error of the form that all of polyop's have. */
 export const wrong = (subject, expected, got) => new Error(`${subject}: expected ${expected}, got ${text(got)}`);
 
@@ -38,20 +58,22 @@ export class Tensor {
  */
 export function tensorOf(value, subject, width = 0) {
   if (ArrayBuffer.isView(value) && !(value instanceof DataView)) {
-    const clamped = value instanceof Uint8ClampedArray ? Uint8Array : value.constructor;
-    const found = TYPES.find(([, array]) => array === clamped && array !== Uint16Array);
-    if (!found) throw wrong(subject, 'a tensor, or an array of a type that names its elements', value);
+    const kind = kindOf(value);
+    const type = FURTHER[kind] ?? TYPES.find(([, array]) => array.name === kind && array !== Uint16Array)?.[0];
+    if (!type) throw wrong(subject, 'a tensor, or an array of a type that names its elements', value);
+    checkAttached(value, subject);
     if (width > 0 && value.length % width !== 0) throw wrong(subject, `rows of ${width} elements`, value);
-    return new Tensor(found[0], value, width > 0 ? [value.length / width, width] : [value.length]);
+    return new Tensor(type, value, width > 0 ? [value.length / width, width] : [value.length]);
   }
   const { type, data, dims } = value ?? {};
   if (!NAMES.includes(type) || !data || !Array.isArray(dims)) {
     throw wrong(subject, 'a typed array, or a tensor with type, data and dims', value);
   }
-  const bytes = TYPES[NAMES.indexOf(type)][1].BYTES_PER_ELEMENT;
-  if (!ArrayBuffer.isView(data) || data.BYTES_PER_ELEMENT !== bytes) {
-    throw wrong(`${subject}.data`, `a typed array of ${bytes}-byte elements for ${type}`, data);
+  const array = TYPES[NAMES.indexOf(type)][1].name;
+  if (!ArrayBuffer.isView(data) || (kindOf(data) !== array && FURTHER[kindOf(data)] !== type)) {
+    throw wrong(`${subject}.data`, `${array} for ${type}`, data);
   }
+  checkAttached(data, `${subject}.data`);
   if (!dims.every((extent) => Number.isSafeInteger(extent) && extent >= 0)) {
     throw wrong(`${subject}.dims`, 'integers of at least 0', dims);
   }

@@ -22,6 +22,7 @@ REST = [
     "runtimes/test_executorch.py::test_equals_torch",
     "runtimes/test_export_patches.py::test_an_import_without_each_of_the_functions",
     "runtimes/test_executorch.py::test_refused_calls",
+    "runtimes/test_web.py",
     # TensorRT's parser and builder, for which `make test-rest` builds the plugin library.
     "runtimes/test_one_door.py::test_tensorrt",
     "runtimes/test_tensorrt.py::test_a_dynamic_batch_needs_no_shapes",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// web.mjs PACKAGE CALLS   runs the calls of a file, [{ function, arguments }], in Node, and prints their results or errors
-// as JSON. web.html does so in a browser. tests/support/web.py writes and reads them.
+// web.mjs PACKAGE CALLS   runs the calls of a file, { threads, calls: [{ function, arguments }] }, in Node, and prints the
+// number of threads and the results or errors as JSON. web.html does so in a browser. tests/support/web.py writes and
+// reads them. Without threads, the calls are of the package's scripts alone.
 
 const ARRAYS = {
   float32: Float32Array, float16: Uint16Array, bfloat16: Uint16Array, float64: Float64Array, int8: Int8Array,
@@ -15,8 +16,14 @@ function textOf({ buffer, byteOffset, byteLength }) {
   return btoa(text);
 }
 
-export async function results({ load, Tensor }, calls) {
-  const polyop = await load();
+async function scripts(folder) {
+  const { decode, letterbox, pasteMasks } = await import(`${folder}/detections.js`);
+  return { letterbox, pasteMasks, decode: (...given) => decode({}, ...given) };
+}
+
+export async function results(folder, { threads, calls }) {
+  const { load, Tensor } = await import(`${folder}/polyop.js`);
+  const polyop = threads === 0 ? await scripts(folder) : await load(null, { threads });
   const found = [];
   const revive = (_, value) => {
     if (value?.$tensor) return new Tensor(value.$tensor, new ARRAYS[value.$tensor](bytesOf(value.data)), value.dims);
@@ -38,13 +45,12 @@ export async function results({ load, Tensor }, calls) {
       found.push({ $error: error.message, isPlain: error.constructor === Error });
     }
   }
-  return JSON.stringify(found.map(written));
+  return JSON.stringify({ threads: polyop.threads ?? 0, results: found.map(written) });
 }
 
 if (typeof process !== 'undefined') {
   const { readFile } = await import('node:fs/promises');
   const { pathToFileURL } = await import('node:url');
   const [, , folder, file] = process.argv;
-  const polyop = await import(pathToFileURL(`${folder}/polyop.js`));
-  console.log(await results(polyop, JSON.parse(await readFile(file, 'utf8'))));
+  console.log(await results(pathToFileURL(folder), JSON.parse(await readFile(file, 'utf8'))));
 }

@@ -39,45 +39,53 @@ def result(*keys: object) -> dict[str, Any]:
     return {"$result": list(keys)}
 
 
-def run(package: Path, calls: Sequence[tuple[str, list[Any]]], folder: Path) -> list[Any]:
-    """Returns the results in Node: arrays for tensors, and exceptions for errors."""
-    done = subprocess.run(
-        ["node", RUNNER, package, _written(calls, folder)], capture_output=True, encoding="utf-8", check=False
-    )
+Calls = Sequence[tuple[str, list[Any]]]
+
+
+def run(package: Path, calls: Calls, folder: Path, threads: int = 1) -> list[Any]:
+    """Returns the results in Node: arrays for tensors, and exceptions for errors. With 0 threads, the calls are of the
+    package's scripts, which need no module."""
+    command = ["node", RUNNER, package, _written(calls, folder, threads)]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
     assert done.returncode == 0, done.stderr
-    return [_read(value) for value in json.loads(done.stdout)]
+    return _results(done.stdout, threads)
 
 
-def run_in_chromium(package: Path, calls: Sequence[tuple[str, list[Any]]], folder: Path) -> list[Any]:
+def run_in_chromium(package: Path, calls: Calls, folder: Path, threads: int = 1) -> list[Any]:
     """Returns the results in a page of headless Chromium."""
-    _written(calls, folder)
-    shutil.copytree(package, folder / "package")
-    for file in (RUNNER, RUNNER.with_suffix(".html")):
-        shutil.copy(file, folder)
-    page = _Page(("127.0.0.1", 0), partial(_Handler, directory=str(folder)))
-    threading.Thread(target=page.serve_forever, daemon=True).start()
+    _written(calls, folder, threads)
+    shutil.copy(RUNNER, folder)
+    return _results(posted_by(RUNNER.with_suffix(".html"), package, folder), threads)
+
+
+def posted_by(page: Path, package: Path, folder: Path) -> str:
+    """Opens the page in headless Chromium, in a folder with the package, and returns the JSON that it posts."""
+    shutil.copytree(package, folder / "package", dirs_exist_ok=True)
+    shutil.copy(page, folder)
+    server = _Server(("127.0.0.1", 0), partial(_Handler, directory=str(folder)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
     options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'profile'}"]
-    command = ["chromium", *options, f"http://127.0.0.1:{page.server_port}/web.html"]
-    with page, subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as browser:
-        has_results = page.has_results.wait(timeout=120)
+    command = ["chromium", *options, f"http://127.0.0.1:{server.server_port}/{page.name}"]
+    with server, subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as browser:
+        has_posted = server.has_posted.wait(timeout=120)
         browser.terminate()
-        page.shutdown()
-    assert has_results, "the page sent no results"
-    assert page.results.startswith("["), page.results
-    return [_read(value) for value in json.loads(page.results)]
+        server.shutdown()
+    assert has_posted, "the page posted nothing"
+    assert server.posted.startswith("{"), server.posted
+    return server.posted
 
 
-class _Page(http.server.ThreadingHTTPServer):
-    """Serves a folder, and receives the results that the page sends."""
+class _Server(http.server.ThreadingHTTPServer):
+    """Serves a folder, and receives what the page posts."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self.has_results = threading.Event()
-        self.results = ""
+        self.has_posted = threading.Event()
+        self.posted = ""
 
 
 class _Handler(http.server.SimpleHTTPRequestHandler):
-    server: _Page
+    server: _Server
     extensions_map: ClassVar[dict[str, str]] = {
         **http.server.SimpleHTTPRequestHandler.extensions_map,
         ".mjs": "text/javascript",
@@ -85,19 +93,32 @@ class _Handler(http.server.SimpleHTTPRequestHandler):
     }
 
     def do_POST(self) -> None:
-        self.server.results = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        self.server.posted = self.rfile.read(int(self.headers["Content-Length"])).decode()
         self.send_response(204)
         self.end_headers()
-        self.server.has_results.set()
+        self.server.has_posted.set()
+
+    def end_headers(self) -> None:
+        # Pages that are isolated in this way have shared memory.
+        self.send_header("Cross-Origin-Opener-Policy", "same-origin")
+        self.send_header("Cross-Origin-Embedder-Policy", "require-corp")
+        super().end_headers()
 
     def log_message(self, *_: Any) -> None:
         pass
 
 
-def _written(calls: Sequence[tuple[str, list[Any]]], folder: Path) -> Path:
+def _written(calls: Calls, folder: Path, threads: int) -> Path:
     file = folder / "calls.json"
-    file.write_text(json.dumps([{"function": name, "arguments": given} for name, given in calls]))
+    listed = [{"function": name, "arguments": given} for name, given in calls]
+    file.write_text(json.dumps({"threads": threads, "calls": listed}))
     return file
+
+
+def _results(text: str, threads: int) -> list[Any]:
+    found = json.loads(text)
+    assert found["threads"] == threads
+    return [_read(value) for value in found["results"]]
 
 
 def _read(value: Any) -> Any:
