@@ -113,6 +113,9 @@ EDGES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "cumprod of complex numbers and of a scalar": (
         lambda x: (_complex(x).cumprod(1).imag, x[0, 0].cumprod(0)), (_random(3, 5),)),
     "cumprod with 0 and infinity": (lambda x: x.cumprod(0), (t([2.0, INF, -1, 0, 3, NAN, 1]),)),
+    "logcumsumexp of distant values": (
+        lambda x: (x.logcumsumexp(0), x[:, 0].half().logcumsumexp(0), x[0, 0].logcumsumexp(0)),
+        (t([[200.0, -200], [-90, 90], [-INF, INF], [3, NAN]]),)),
     "cummax with NaN": (lambda x: x.cummax(0), (t([1.0, NAN, 3, 2]),)),
     "cummin of float64": (lambda x: x.cummin(0), (t([3.0, 1, NAN, 2], dtype=torch.float64),)),
     "fmax": (torch.fmax, (t([1.0, NAN, NAN]), t([NAN, 2.0, NAN]))),
@@ -259,6 +262,15 @@ EDGES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
         lambda x: (lambda w, v: (w, x.to(v.dtype) @ v - v * w.unsqueeze(-2), v.abs()))(*torch.linalg.eig(x)),
         (_random(2, 6, 6).double(),)),
     "eigenvalues": (torch.linalg.eigvals, (_random(2, 3, 3),)),
+    "integers where ONNX has floating-point types alone": (
+        lambda x: (x.ceil(), x.floor(), x.round(), x.trunc(), x.isfinite(), x.isnan(), x.relu()),
+        (torch.tensor([[2, -3], [-1, 0]]),)),
+    "scatters into a scalar": (
+        lambda x: (x.scatter(0, torch.tensor(0), 2.5), x.scatter(0, torch.tensor(0), x + 1), x.scatter_add(0, torch.tensor(0)[None], x[None])),
+        (torch.tensor(3.0),)),
+    "real and complex operands": (
+        lambda x: (torch.view_as_real(torch.cos(x) + 1j * torch.sin(x)), torch.view_as_real(3 - x.double() / _complex(x))),
+        (_random(2, 3),)),
     "half precision complex numbers": (lambda x: x.chalf(), (_random(2, 3),)),
     "full svd": (
         lambda x: (lambda u, s, v: (u @ u.mT, s, (u[..., :3] * s.unsqueeze(-2)) @ v))(*torch.linalg.svd(x)),

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from polyop._aten.complex_numbers import adds
 from polyop._aten.real_forms import both_parts, joined, parts
+from polyop._aten.table import overload
 
 
 def _root(real: Tensor, imaginary: Tensor) -> tuple[Tensor, Tensor]:
@@ -150,6 +151,26 @@ def power_of_number(self: Any, exponent: Tensor) -> Any:
 @adds("aten::mul.Scalar")
 def times_number(self: Tensor, other: Any) -> Any:
     return self * _number(other, self)
+
+
+def _of_one_type(target: str) -> None:
+    """Real and complex operands: PyTorch's exporter would convert them by an operator that has no ONNX form."""
+    op = overload(target)
+    assert op is not None
+
+    def call(self: Any, other: Any, **given: Any) -> Any:
+        dtype = torch.result_type(self, other)
+        like = self if isinstance(self, Tensor) else other
+        pair = [x if isinstance(x, Tensor) else _number(x, like) for x in (self, other)]
+        if not dtype.is_complex or all(x.dtype == dtype for x in pair):
+            return NotImplemented
+        return op(*(x.to(dtype) for x in pair), **given)
+
+    adds(target)(call)
+
+
+for _name in ("add", "sub", "mul", "div"):
+    _of_one_type(f"aten::{_name}.Tensor")
 
 
 @adds("aten::full")

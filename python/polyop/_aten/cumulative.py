@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scans: cumulative products, maxima and minima."""
+"""Scans: cumulative products, sums of exponentials, maxima and minima."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from polyop._aten.table import decomposes
+from polyop._aten.table import WRONG, decomposes
 
 _SCANNED = frozenset((torch.float32, torch.float16, torch.bfloat16, torch.int32, torch.int64))
 _MULTIPLIED = _SCANNED | {torch.float64}
@@ -43,6 +43,20 @@ def cumprod(self: Tensor, dim: int, *, dtype: torch.dtype | None = None) -> Any:
         return self.clone() if self.dim() == 0 else scan((self,), dim, lambda a, b: (a * b,))[0]
     wide = self.to(dtype if dtype in _MULTIPLIED else torch.int64)  # of which smaller integers are the last bits
     return torch.ops.polyop.cumulative.default(wide, axis=dim, mode="prod").to(dtype)
+
+
+@decomposes(
+    "aten::logcumsumexp", without=WRONG, when="values that differ by more than some 80", nodes=("special_binary",)
+)
+def logcumsumexp(self: Tensor, dim: int) -> Any:
+    """Adds pairs relative to the larger one; the exporter's form is relative to the largest of all, next to which
+    sums of smaller elements vanish."""
+    if self.dtype.is_complex:
+        return NotImplemented
+    if self.dim() == 0:
+        return self.clone()
+    wide = self.to(torch.promote_types(self.dtype, torch.float32))
+    return scan((wide,), dim, lambda a, b: (torch.logaddexp(a, b),))[0].to(self.dtype)
 
 
 def _greater_or_nan(earlier: Tensor, i: Tensor, later: Tensor, j: Tensor) -> tuple[Tensor, Tensor]:

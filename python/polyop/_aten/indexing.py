@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from polyop._aten.table import REFUSED, SLOW, decomposes
+from polyop._aten.table import REFUSED, SLOW, decomposes, overload
 
 aten = torch.ops.aten
 
@@ -63,15 +63,20 @@ def as_large_as(index: Tensor, src: Tensor) -> Tensor:
 
 
 def _scatter_of(target: Any) -> Any:
-    def call(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Any:
-        part = as_large_as(index, src)
+    def call(self: Tensor, dim: int, index: Tensor, src: Any) -> Any:
+        if self.dim() == 0 or index.dim() == 0:
+            src = src.reshape(-1) if isinstance(src, Tensor) else src
+            return target(self.reshape(-1), 0, index.reshape(-1), src).reshape(self.shape)
+        part = as_large_as(index, src) if isinstance(src, Tensor) else src
         return NotImplemented if part is src else target(self, dim, index, part)
 
     return call
 
 
-for _name, _target in (("scatter_add", aten.scatter_add.default), ("scatter.src", aten.scatter.src)):
-    decomposes(f"aten::{_name}", without=REFUSED, when="an index that is smaller than the source")(_scatter_of(_target))
+_SMALLER = "a scalar, or an index that is smaller than the source"
+for _name in ("scatter_add", "scatter.src"):
+    decomposes(f"aten::{_name}", without=REFUSED, when=_SMALLER)(_scatter_of(overload(f"aten::{_name}")))
+decomposes("aten::scatter.value", without=REFUSED, when="a scalar")(_scatter_of(aten.scatter.value))
 
 
 @decomposes("aten::scatter.reduce")

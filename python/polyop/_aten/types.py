@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""float64 where ONNX Runtime has no kernel for it: computed in float32.
+"""Types for which ONNX or ONNX Runtime lacks an operator: float64, computed in float32, and integers.
 
 Imported last: a call that another module of this folder translates is left to it.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -57,15 +58,37 @@ def _widen(value: Any) -> Any:
     return value.to(torch.float64) if isinstance(value, Tensor) and value.dtype == torch.float32 else value
 
 
-for _name in _IN_FLOAT:
-    _target = f"aten::{_name}"
-    _when = "float64, in float32"
-    _before = TRANSLATIONS.get(_target)
-    if _before is None:
-        decomposes(_target, without=REFUSED, when=_when)(_in_float(_target, None))
+def _extend(target: str, when: str, make: Callable[[Callable[..., Any] | None], Callable[..., Any]]) -> None:
+    """Adds a translation, which `make` makes from the one that the operator has."""
+    before = TRANSLATIONS.get(target)
+    if before is None:
+        decomposes(target, without=REFUSED, when=when)(make(None))
     else:
-        _when = f"{_before.when}; {_when}" if _before.when else ""
-        TRANSLATIONS[_target] = replace(_before, when=_when, function=_in_float(_target, _before.function))
+        when = f"{before.when}; {when}" if before.when else ""
+        TRANSLATIONS[target] = replace(before, when=when, function=make(before.function))
+
+
+for _name in _IN_FLOAT:
+    _extend(f"aten::{_name}", "float64, in float32", partial(_in_float, f"aten::{_name}"))
+
+
+def _of_integers(function: Callable[[Tensor], Tensor], first: Callable[..., Any] | None) -> Callable[..., Any]:
+    def call(self: Tensor) -> Any:
+        if not self.dtype.is_floating_point and not self.dtype.is_complex:
+            return function(self)
+        return NotImplemented if first is None else first(self)
+
+    return call
+
+
+_INTEGERS: dict[str, Callable[[Tensor], Tensor]] = {
+    "isfinite": lambda x: torch.ones_like(x, dtype=torch.bool),
+    "isnan": lambda x: torch.zeros_like(x, dtype=torch.bool),
+    "relu": lambda x: x.clamp(min=0),
+    **dict.fromkeys(("ceil", "floor", "round", "trunc"), torch.clone),
+}
+for _name, _function in _INTEGERS.items():
+    _extend(f"aten::{_name}", "integers", partial(_of_integers, _function))
 
 
 @decomposes("aten::gelu", without=REFUSED, when="float64")
