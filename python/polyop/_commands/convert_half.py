@@ -211,9 +211,9 @@ def _compared(
 
 def _lost(samples: _Samples, lost: float) -> str:
     if not samples.of_detections:
-        return f"largest error {lost:.2e} of an output's scale, of {samples.limit:g}"
+        return f"largest error {lost:.2e} of an output's scale (at most {samples.limit:g})"
     against = "annotations" if samples.truth else "the model's own detections"
-    return f"{100 * lost:.2f} points of mAP lost, of {100 * samples.limit:g}, by {against}"
+    return f"{100 * lost:.2f} points of mAP lost (at most {100 * samples.limit:g}), by {against}"
 
 
 def _report(halved: Halved, samples: _Samples, lines: list[str]) -> dict[str, Any]:
