@@ -62,14 +62,28 @@ void PrintDetections(const Json& report, const VerifyOptions& options, bool has_
             << ", over IoUs from 0.5 to 0.95 " << NumberText(report.at("coco_precision").get<double>(), "%.4f") << "\n";
 }
 
+void PrintMaps(const Json& report) {
+  const auto share = [](const Json& of) {
+    return NumberText(100 * of.at("equal_pixels").get<double>(), "%.2f") + " %";
+  };
+  std::vector<std::vector<std::string>> rows;
+  for (const Json& photo : report.at("worst")) {
+    rows.push_back({photo.at("photo").get<std::string>(), share(photo), photo.at("drawing").get<std::string>()});
+  }
+  if (!rows.empty()) std::cout << Table({"photo", "equal pixels", "drawing"}, rows) << "\n";
+  std::cout << "  " << report.at("photos") << " photo(s), " << report.at("classes") << " classes\n  mean IoU "
+            << NumberText(report.at("mean_iou").get<double>(), "%.4f") << ", equal pixels " << share(report) << "\n";
+}
+
 }  // namespace
 
 Json VerifyPhotos(const VerifyOptions& options, const Reference& reference) {
   const bool has_truth = reference.kind == "truth";
   Json report = Ask(options, reference);
-  const bool has_detections = report.contains("average_precision");
+  const bool has_maps = report.contains("mean_iou"), has_boxes = report.contains("average_precision");
+  const bool has_detections = has_maps || has_boxes;
   const double expected = options.min_precision.value_or(has_truth ? 0 : 0.95);
-  bool equal = !has_detections || report.at("average_precision").get<double>() >= expected;
+  bool equal = !has_detections || report.at(has_maps ? "mean_iou" : "average_precision").get<double>() >= expected;
   // With detections, elements of the raw outputs differ by rounding; the detections decide.
   for (const Json& tensor : report.at("tensors")) equal &= has_detections || tensor.at("equal").get<bool>();
   report["reference"] = reference.text;
@@ -77,9 +91,9 @@ Json VerifyPhotos(const VerifyOptions& options, const Reference& reference) {
   if (options.json) return report;
   PrintTensors(report, options);
   if (has_detections) {
-    PrintDetections(report, options, has_truth);
-    std::cout << (equal ? Green("agrees") : Red("differs")) << ": expected a mean average precision of at least "
-              << NumberText(expected, "%g") << "\n";
+    has_maps ? PrintMaps(report) : PrintDetections(report, options, has_truth);
+    std::cout << (equal ? Green("agrees") : Red("differs")) << ": expected a mean "
+              << (has_maps ? "IoU" : "average precision") << " of at least " << NumberText(expected, "%g") << "\n";
   } else {
     std::cout << (equal ? Green("equal") : Red("differs")) << ": " << report.at("photos") << " photo(s)\n";
   }

@@ -23,16 +23,16 @@ NEEDS = "pip install 'polyop[optimize]'"
 FOOTER = """\
 The file that is written returns detections: its outputs are those of TensorRT's EfficientNMS, in the pixels of the
 model's input, or with --image in those of the photo. It runs in any ONNX Runtime, faster with polyop's library. Rotated
-boxes need the library.
+boxes need the library. Files of segmentation models return `segmentation`, the class of each pixel.
 
 Examples:
   polyop attach yolov8n.onnx -o app.onnx --image
   polyop attach yolov5s.onnx -o app.onnx --score 0.4 --classes person,2 --names coco --flat
   polyop attach net.onnx -o app.onnx --head yolox --image --letterbox 416x416
-  polyop run app.onnx -i photo=photo.jpg --draw found.png"""
+  polyop run app.onnx photo.jpg --draw found.png"""
 
 _HEADS = ("auto", "yolov5", "yolov7", "yolov8", "yolov10", "yolov26", "yolox", "ssd", "retinanet", "detr", "rtdetr",
-          "efficientnms", "mmdet", "mmrotate", "torchvision")  # fmt: skip
+          "efficientnms", "mmdet", "mmrotate", "torchvision", "mmseg")  # fmt: skip
 _MAX_DETECTIONS = 100_000
 
 
@@ -49,9 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--task",
-        type=choice("detect", "segment", "pose", "obb"),
+        type=choice("detect", "segment", "pose", "obb", "map"),
         metavar="TASK",
-        help="detect, segment, pose or obb (default: from the model)",
+        help="detect, segment, pose, obb, or map: a class for each pixel (default: from the model)",
     )
     add("--points", metavar="17x3", help="the number of key points and of their coordinates (default: from the model)")
     add("--score", type=real(0, 1), default=0.25, metavar="X", help="the minimum score (default: 0.25)")

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 MAX_WORST = 8
 """The number of photos that are listed and drawn."""
-_DETECTIONS = "detection_boxes"
+_DETECTIONS, _MAP = "detection_boxes", "segmentation"
 _TYPES = {"float32": "f32", "float16": "f16", "float64": "f64", "int64": "i64", "int32": "i32", "uint8": "u8"}
 
 
@@ -56,7 +56,7 @@ def _compare(request: dict[str, Any], folder: Path) -> dict[str, Any]:
     from polyop.batch.memory import Memory
 
     photos = photos_of(request["images"])
-    model = _open(Path(request["model"]), _how(request, "onnxruntime", request["provider"]), request, folder / "model")
+    model = open_model(Path(request["model"]), _how(request, "onnxruntime", request["provider"]), request, folder / "model")
     reference, truth = _reference(request, model, folder)
     sides = [model] if reference is None else [model, reference]
     of_detections = all(side.finds for side in sides)
@@ -65,6 +65,15 @@ def _compare(request: dict[str, Any], folder: Path) -> dict[str, Any]:
         raise CommandError(ExitCode.FAILED, f"{side.path}: {side.why}", side.hint)
     if truth is not None and not model.finds:
         raise CommandError(ExitCode.FAILED, f"{model.path}: {model.why}", model.hint)
+    if of_detections and len({side.is_map for side in sides}) > 1:
+        raise CommandError(
+            ExitCode.FAILED, "expected two models with boxes or two with maps of classes, got one of each"
+        )
+    maps = _Maps(request, folder, [side.names for side in sides]) if of_detections and model.is_map else None
+    if maps is not None and truth is not None:
+        raise CommandError(
+            ExitCode.FAILED, f"--truth: expected a model with boxes, got a map of classes of {model.path}"
+        )
     tensors = _Tensors(request)
     expected: list[Sequence[Detection]] = []
     found: list[Sequence[Detection]] = []
@@ -74,7 +83,9 @@ def _compare(request: dict[str, Any], folder: Path) -> dict[str, Any]:
         theirs = reference.run(photo, pixels) if reference is not None else {}
         if reference is not None:
             tensors.add(model.own(ours), reference.own(theirs), photo)
-        if of_detections:
+        if maps is not None:
+            maps.add(photo, theirs, ours)
+        elif of_detections:
             found.append(model.detections(ours))
             expected.append(truth.of(photo) if truth is not None else sides[-1].detections(theirs))
     runtime = {"runtime": model.side.runtime, "reference_runtime": "" if reference is None else reference.side.runtime}
@@ -83,6 +94,8 @@ def _compare(request: dict[str, Any], folder: Path) -> dict[str, Any]:
         reasons = {f"{side.path.name}: {side.why.partition('. ')[0]}": None for side in sides if not side.finds}
         notes += [f"detections are not compared: {why}" for why in reasons]
     reply = {"photos": len(photos), **runtime, "notes": notes, "tensors": tensors.as_json()}
+    if maps is not None:
+        return reply | maps.as_json()
     decide = request["detections"] or truth is not None or not tensors.are_compared
     if of_detections and (decide or any(map(len, expected)) or any(map(len, found))):
         return reply | _agreement(request, photos, expected, found)
@@ -109,6 +122,10 @@ class _Model:
     hint: str = ""
     notes: list[str] = field(default_factory=list)
     has_run: bool = False
+
+    @property
+    def is_map(self) -> bool:
+        return _MAP in self.side.outputs
 
     def run(self, photo: Path, pixels: np.ndarray) -> Arrays:
         from polyop.verifying.sides import InOnnxRuntime
@@ -154,14 +171,14 @@ def _reference(request: dict[str, Any], model: _Model, folder: Path) -> tuple[_M
         raise usage(f"--against {kind}: expected a reference that runs photos, got {kind}={value}")
     how = _how(request, kind, value)
     try:
-        return _open(Path(how.file or request["model"]), how, request, folder / "reference"), None
+        return open_model(Path(how.file or request["model"]), how, request, folder / "reference"), None
     except PolyopError as error:
         raise CommandError(
             getattr(error, "code", ExitCode.FAILED), f"--against {how.text}: {error}", error.hint
         ) from error
 
 
-def _open(path: Path, how: How, request: dict[str, Any], folder: Path) -> _Model:
+def open_model(path: Path, how: How, request: dict[str, Any], folder: Path) -> _Model:
     """Loads a side, with attached steps if its head is known. folder: for a file with these steps."""
     from polyop.attaching import KEY
     from polyop.optimizing.running import runtime_error
@@ -177,7 +194,7 @@ def _open(path: Path, how: How, request: dict[str, Any], folder: Path) -> _Model
         raise
     except Exception as error:  # runtimes' own types are not public
         raise CommandError(ExitCode.FAILED, f"{path} in {how.text}: {runtime_error(error)}") from error
-    finds = _DETECTIONS in side.outputs
+    finds = _DETECTIONS in side.outputs or _MAP in side.outputs
     if not finds:
         why = why or "it has no attached head"
         hint = hint or "`polyop attach --image` writes a file that takes pixels and gives boxes"
@@ -348,6 +365,60 @@ class _Tensors:
             "relative_error": relative if relative != float("inf") else None,
             "differing": sum(found.differing for found in all_of),
         }
+
+
+class _Maps:
+    """The maps of both models on all photos."""
+
+    def __init__(self, request: dict[str, Any], folder: Path, names: Sequence[tuple[str, ...]]) -> None:
+        """names: of the model's classes and of the reference's. The folder keeps the maps, if they may be drawn."""
+        from polyop.attaching.maps import MapAgreement
+
+        self._request, self._folder, self._names = request, folder, names
+        self._agreement = MapAgreement()
+        self._photos: list[Path] = []
+
+    def add(self, photo: Path, theirs: Arrays, ours: Arrays) -> None:
+        import numpy as np
+
+        expected, found = theirs[_MAP][0], ours[_MAP][0]
+        if expected.shape != found.shape:
+            raise CommandError(
+                ExitCode.FAILED, f"{photo}: expected maps of one size, got {expected.shape} and {found.shape}"
+            )
+        self._agreement.add(expected, found)
+        if self._request["draw"] or self._request["page"]:
+            np.savez_compressed(self._folder / f"{len(self._photos)}.npz", expected=expected, found=found)
+        self._photos.append(photo)
+
+    def as_json(self) -> dict[str, Any]:
+        equal = self._agreement.equal_pixels
+        order = sorted(range(len(equal)), key=lambda i: equal[i])
+        worst = [i for i in order[:MAX_WORST] if equal[i] < 1]
+        draws, page = self._request["draw"], self._request["page"]
+        listed = [
+            {
+                "photo": str(self._photos[i]),
+                "equal_pixels": equal[i],
+                "drawing": _draw(self._request, rank, self._photos[i], *self._regions(i)) if draws else "",
+            }
+            for rank, i in enumerate(worst)
+        ]
+        return {
+            "classes": self._agreement.classes,
+            "mean_iou": self._agreement.mean_iou,
+            "equal_pixels": sum(equal) / len(equal),
+            "worst": listed,
+            "shown": _shown(self._request, self._photos[order[0]], *self._regions(order[0])) if page else {},
+        }
+
+    def _regions(self, i: int) -> tuple[list[Detection], list[Detection]]:
+        import numpy as np
+
+        from polyop.attaching.drawing import regions
+
+        with np.load(self._folder / f"{i}.npz") as maps:
+            return regions(maps["expected"], self._names[-1]), regions(maps["found"], self._names[0])
 
 
 def _agreement(

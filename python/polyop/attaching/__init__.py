@@ -8,6 +8,7 @@ decoding     their boxes and scores
 suppressing  the choice of detections
 photo        the steps before the model, and the way back to the photo's pixels
 results      the outputs
+maps         the output of segmentation models: a class for each pixel
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from polyop._onnx.graph import opset_of
 from polyop.attaching.decoding import Input, decode
 from polyop.attaching.errors import AttachError
 from polyop.attaching.heads import HEADS, TASKS, Head, Layout, Model, Tensor, recognize, size_in
+from polyop.attaching.maps import segmentation
 from polyop.attaching.nodes import Nodes
 from polyop.attaching.photo import Photo, Preparation, prepare
 from polyop.attaching.results import RESULTS, outputs, results
@@ -215,11 +217,23 @@ def _attach(
         raise AttachError("soft: expected a head of corners that the model does not suppress")
     if rules.soft and layout.tensors[0].shape[0] != 1:
         raise AttachError(f"soft: expected outputs for one image, got {layout.tensors[0]}")
+    if layout.task == "map":
+        _check_map(rules, classes, flat)
     if rules.agnostic and layout.task == "obb":
         raise AttachError("agnostic: rotated boxes are suppressed per class")
     return _write(
         proto, layout, chosen, given, layout_of_input, extents, image, anchors, flat, tuple(names or layout.names)
     )
+
+
+def _check_map(rules: _Thresholds, classes: Sequence[int | str] | None, flat: bool) -> None:
+    """Raises AttachError for options of detections."""
+    given = {
+        "classes": classes is not None, "agnostic": rules.agnostic, "labels": rules.labels, "soft": rules.soft,
+        "threshold_inputs": rules.as_inputs, "flat": flat,
+    }  # fmt: skip
+    if wrong := [name for name, value in given.items() if value]:
+        raise AttachError(f"{', '.join(wrong)}: expected a head with boxes, got a map of classes")
 
 
 def _free_names(graph: onnx.GraphProto) -> None:
@@ -332,19 +346,23 @@ def _write(
     start = len(given.shape) - 2 if layout_of_input == "NCHW" else 1
     size = b("Gather", b.cast(b.extents(given.name, start, start + 2), TensorProto.FLOAT), b.constant([1, 0]), axis=0)
     source = Input(extents, size)
-    decoded = decode(b, layout, source, anchors)
-    found = suppress(b, decoded, rules, layout.classes, layout.task == "obb")
-    tensors = results(b, layout, decoded, found, source, photo)
     images = _images(given)
-    rows: int | str = "detections" if decoded.labels or rules.as_inputs else rules.max_detections
-    infos = outputs(b, found, tensors, flat, images, rows)
+    if layout.task == "map":
+        infos = [segmentation(b, layout, source, photo, images)]
+    else:
+        decoded = decode(b, layout, source, anchors)
+        found = suppress(b, decoded, rules, layout.classes, layout.task == "obb")
+        tensors = results(b, layout, decoded, found, source, photo)
+        rows: int | str = "detections" if decoded.labels or rules.as_inputs else rules.max_detections
+        infos = outputs(b, found, tensors, flat, images, rows)
     graph.node.extend(b.nodes)
     del graph.output[:]
     graph.output.extend(infos)
     if rules.as_inputs:
         graph.initializer.extend(threshold_inputs(rules))
         graph.input.extend(value_infos(rules))
-    noted = {"head": layout.head, "task": layout.task, "form": "flat" if flat else "efficientnms", "names": list(names)}
+    form = "map" if layout.task == "map" else "flat" if flat else "efficientnms"
+    noted = {"head": layout.head, "task": layout.task, "form": form, "names": list(names)}
     _note(proto, KEY, noted)
     why = _add_functions(proto)
     return Attached(layout.head, layout.why, layout.task, layout.classes, tuple(i.name for i in infos), text, why)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Detections of a file with an attached head, and drawings of them on the photo."""
+"""Detections and regions of a file with an attached head, and drawings of them on the photo."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from polyop.attaching.errors import AttachError
+from polyop.attaching.maps import bounds, classes_of
+from polyop.attaching.results import SEGMENTATION
 
 _GOLDEN = 0.618034  # hues of consecutive classes are far apart
 _MASK_OPACITY = 0.45
@@ -19,7 +21,8 @@ _MASK_OPACITY = 0.45
 
 @dataclass(frozen=True)
 class Detection:
-    """box: corners, or (cx, cy, width, height, angle). points: [P, 2 or 3]; mask: [H, W]."""
+    """box: corners, or (cx, cy, width, height, angle). points: [P, 2 or 3]; mask: [H, W]. is_region: all pixels of a
+    class in a map; the score is their share of the photo."""
 
     label: int
     name: str
@@ -27,10 +30,12 @@ class Detection:
     box: np.ndarray
     points: np.ndarray | None = None
     mask: np.ndarray | None = None
+    is_region: bool = False
 
     def as_json(self) -> dict[str, Any]:
         points = {} if self.points is None else {"points": self.points.tolist()}
-        return {"class": self.label, "name": self.name, "score": self.score, "box": self.box.tolist(), **points}
+        score = "share" if self.is_region else "score"
+        return {"class": self.label, "name": self.name, score: self.score, "box": self.box.tolist(), **points}
 
     def outline(self) -> list[tuple[float, float]]:
         """Returns the corners of the box, in order."""
@@ -45,7 +50,10 @@ class Detection:
 
 
 def detections(outputs: Mapping[str, np.ndarray], names: Sequence[str]) -> list[Detection]:
-    """Returns the detections of the first image, from outputs in EfficientNMS' form or with the rows in use only."""
+    """Returns the detections of the first image, from outputs in EfficientNMS' form or with the rows in use only, or the
+    regions of a map."""
+    if SEGMENTATION in outputs:
+        return regions(outputs[SEGMENTATION][0], names)
     missing = [n for n in ("detection_boxes", "detection_scores", "detection_classes") if n not in outputs]
     if missing:
         raise AttachError(
@@ -73,6 +81,16 @@ def detections(outputs: Mapping[str, np.ndarray], names: Sequence[str]) -> list[
     ]
 
 
+def regions(labels: np.ndarray, names: Sequence[str]) -> list[Detection]:
+    """Returns the pixels of each class in a map [H, W], the largest region first."""
+    found = []
+    for label, share in classes_of(labels):
+        mask = labels == label
+        name = names[label] if 0 <= label < len(names) else str(label)
+        found.append(Detection(label, name, share, bounds(mask), mask=mask, is_region=True))
+    return found
+
+
 def draw(pixels: np.ndarray, found: Sequence[Detection]) -> np.ndarray:
     """Returns the pixels [H, W, 3] with masks, boxes, points and labels, the best detection on top."""
     result = pixels.astype(np.float32)
@@ -94,15 +112,24 @@ def _color(label: int) -> tuple[int, int, int]:
     return round(r * 255), round(g * 255), round(b * 255)
 
 
+def _inner(mask: np.ndarray | None) -> tuple[float, float]:
+    """Returns the pixel of a mask that is nearest to the mask's centre: a place for its name."""
+    assert mask is not None
+    rows, columns = np.nonzero(mask)
+    nearest = int(np.argmin((rows - rows.mean()) ** 2 + (columns - columns.mean()) ** 2))
+    return float(columns[nearest]), float(rows[nearest])
+
+
 def _draw_one(canvas: ImageDraw.ImageDraw, detection: Detection, width: int, font: Any) -> None:
     color = _color(detection.label)
-    corners = detection.outline()
-    canvas.line([*corners, corners[0]], fill=color, width=width, joint="curve")
+    corners = [_inner(detection.mask)] if detection.is_region else detection.outline()
+    if not detection.is_region:
+        canvas.line([*corners, corners[0]], fill=color, width=width, joint="curve")
     for point in [] if detection.points is None else detection.points:
         if len(point) == 2 or point[2] > 0.5:
             x, y, radius = float(point[0]), float(point[1]), 2 * width
             canvas.ellipse((x - radius, y - radius, x + radius, y + radius), fill=color)
-    text = f"{detection.name} {detection.score:.2f}"
+    text = detection.name if detection.is_region else f"{detection.name} {detection.score:.2f}"
     x, y = min(corners)[0], min(c[1] for c in corners)
     left, top, right, bottom = canvas.textbbox((0, 0), text, font=font)
     y = max(0.0, y - (bottom - top) - 2 * width)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +16,7 @@ import onnx
 
 from polyop.attaching.errors import AttachError
 
-TASKS = ("detect", "segment", "pose", "obb")
+TASKS = ("detect", "segment", "pose", "obb", "map")
 _YOLO_STRIDES = ((8, 16, 32), (8, 16, 32, 64))
 _RETINANET_STRIDES = (8, 16, 32, 64, 128)
 _ANCHORS_OF_YOLO, ANCHORS_OF_RETINANET = 3, 9  # per cell
@@ -86,12 +87,18 @@ HEADS = {
     "torchvision": Head(
         "[K, 4], [K] and integers [K]: corners, scores and classes of one image", is_final=True, corner=True
     ),
+    "mmseg": replace(
+        _MMDETECTION,
+        expects="integers [N, 1, H, W] or [N, H, W]: the class of each pixel; or [N, C, H, W]: their logits",
+        fit="resize",
+    ),
 }
 _RANKS = {
     **dict.fromkeys(("ssd", "retinanet", "detr", "rtdetr"), (3, 3)),
     "efficientnms": (2, 2, 2, 3),
     **dict.fromkeys(("mmdet", "mmrotate"), (2, 3)),
     "torchvision": (1, 1, 2),
+    "mmseg": (4,),
 }
 """The ranks of a head's outputs, in ascending order; those of heads that are not named are (3,)."""
 
@@ -228,6 +235,8 @@ def _choose(model: Model) -> tuple[str, str]:
     for name, fit in _OF_TOOLBOXES.items():
         if (final := fit(model)) is not None:
             return name, f"the outputs are {' and '.join(map(str, final))}"
+    if (of_pixels := _map(model)) is not None and (of_pixels.type in INTEGERS or _NAMES_OF_MAPS.search(model.hint)):
+        return "mmseg", f"the only output is {of_pixels}, {_content(of_pixels)}"
     if (pair := _pair(model)) is not None:
         return _choose_of_pair(model, *pair)
     tensor = next((t for t in model.outputs if len(t.shape) == 3), None)
@@ -306,9 +315,9 @@ def _rows_and_labels(model: Model, columns: int) -> tuple[Tensor, Tensor] | None
             if (
                 len(rows.shape) == 3
                 and rows.shape[2] == columns
-                and rows.type not in _INTEGERS
+                and rows.type not in INTEGERS
                 and len(labels.shape) == 2
-                and labels.type in _INTEGERS
+                and labels.type in INTEGERS
                 and (None in (rows.shape[1], labels.shape[1]) or rows.shape[1] == labels.shape[1])
             ):
                 return rows, labels
@@ -319,11 +328,30 @@ def _of_one_image(model: Model) -> tuple[Tensor, Tensor, Tensor] | None:
     """Returns the boxes [K, 4], the scores [K] and the integers [K], or None."""
     vectors = [t for t in model.outputs if len(t.shape) == 1]
     boxes = [t for t in model.outputs if len(t.shape) == 2 and t.shape[1] == 4]
-    labels, scores = ([t for t in vectors if (t.type in _INTEGERS) == whole] for whole in (True, False))
+    labels, scores = ([t for t in vectors if (t.type in INTEGERS) == whole] for whole in (True, False))
     return (boxes[0], scores[0], labels[0]) if len(boxes) == len(scores) == len(labels) == 1 else None
 
 
-_INTEGERS = (onnx.TensorProto.INT64, onnx.TensorProto.INT32)
+def _map(model: Model) -> Tensor | None:
+    """Returns the only output, if it has the class of each pixel or their logits."""
+    if len(model.outputs) != 1:
+        return None
+    tensor = model.outputs[0]
+    if tensor.type in INTEGERS:
+        is_map = len(tensor.shape) == 3 or (len(tensor.shape) == 4 and tensor.shape[1] == 1)
+    else:
+        is_map = len(tensor.shape) == 4 and tensor.shape[1] != 1
+    return tensor if is_map else None
+
+
+def _content(tensor: Tensor) -> str:
+    return (
+        "a class for each pixel" if tensor.type in INTEGERS else "logits for each pixel, and names in the file say so"
+    )
+
+
+_NAMES_OF_MAPS = re.compile(r"(?i)mmseg|segmentation|semantic|segmentor|(?<![a-z])seg(?![a-z])")
+INTEGERS = (onnx.TensorProto.INT64, onnx.TensorProto.INT32)
 _OF_TOOLBOXES: dict[str, Callable[[Model], tuple[Tensor, ...] | None]] = {
     "mmdet": partial(_rows_and_labels, columns=5),
     "mmrotate": partial(_rows_and_labels, columns=6),
@@ -334,6 +362,14 @@ _OF_TOOLBOXES: dict[str, Callable[[Model], tuple[Tensor, ...] | None]] = {
 def _fitted(model: Model, head: str, why: str) -> Layout | None:
     """Returns the layout of the outputs as those of a head, or None if they do not fit."""
     names = model.names()
+    if head == "mmseg":
+        of_pixels = _map(model)
+        if of_pixels is None or model.task not in (None, "map"):
+            return None
+        classes = None if of_pixels.type in INTEGERS else of_pixels.shape[1]
+        return Layout(head, why, (of_pixels,), classes, "map", names=names)
+    if model.task == "map":
+        return None
     if head == "efficientnms":
         found = _efficient(model)
         return None if found is None else Layout(head, why, found, None, names=names)

@@ -18,8 +18,9 @@ def csv_text(rows: Sequence[Mapping[str, Any]], first: Sequence[str] = ()) -> st
     coordinates = ["cx", "cy", "width", "height", "angle"] if rotated else ["x1", "y1", "x2", "y2"]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*first, "class", "name", "score", *coordinates])
+    score = "share" if any("share" in row for row in rows) else "score"
+    writer.writerow([*first, "class", "name", score, *coordinates])
     writer.writerows(
-        [*(row[name] for name in first), row["class"], row["name"], row["score"], *row["box"]] for row in rows
+        [*(row[name] for name in first), row["class"], row["name"], row[score], *row["box"]] for row in rows
     )
     return text.getvalue()

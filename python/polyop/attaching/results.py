@@ -15,8 +15,10 @@ from polyop.attaching.suppressing import Detections, in_use, where_valid
 
 RESULTS = (
     "num_detections", "image_indices", "detection_boxes", "detection_scores", "detection_classes", "detection_points",
-    "detection_masks",
+    "detection_masks", "segmentation",
 )  # fmt: skip
+SEGMENTATION = RESULTS[-1]
+"""The output of maps of classes."""
 
 
 @dataclass(frozen=True)
@@ -75,9 +77,8 @@ def _masks(
         ratio = b("Div", image.size, b.cast(b("Gather", cells, b.constant([1, 0]), axis=0), TensorProto.FLOAT))
         x, y = (_centers(b, cells, i, ratio) for i in (0, 1))
     else:
-        one = b.real([1, 1])
-        x, y = (_centers(b, photo.size, i, one) for i in (0, 1))
-        logits = _sampled(b, logits, photo, x, y, image)
+        x, y = pixel_centers(b, photo.size)
+        logits = sampled(b, logits, photo, x, y, image)
     inside = _inside(b, corners, x, y)
     is_on = b("And", b("Greater", logits, b.real(0)), inside)
     return _as_result(b, is_on, valid)
@@ -116,7 +117,7 @@ def _own_masks(
         size = b.cast(height_first, TensorProto.INT64)
     else:
         size = photo.size
-    x, y = (_centers(b, size, i, b.real([1, 1])) for i in (0, 1))
+    x, y = pixel_centers(b, size)
     if of_boxes:
         if photo is not None:
             ends = (b.columns(corners, i, i + 2) for i in (0, 2))
@@ -124,7 +125,7 @@ def _own_masks(
         of_rows, of_columns = _shares(b, corners, y, 1, sides[0]), _shares(b, corners, x, 0, sides[1])
         rows = b("MatMul", b("MatMul", of_rows, rows), b("Transpose", of_columns, perm=[0, 1, 3, 2]))
     elif photo is not None:
-        rows = _sampled(b, rows, photo, x, y, image)
+        rows = sampled(b, rows, photo, x, y, image)
     return _as_result(b, b("GreaterOrEqual", rows, b.real(0.5)), valid)
 
 
@@ -145,8 +146,15 @@ def _centers(b: Nodes, size: str, axis: int, ratio: str) -> str:
     return b("Mul", b("Add", cells, b.real(0.5)), b.columns(ratio, axis, axis + 1, axis=0))
 
 
-def _sampled(b: Nodes, logits: str, photo: Photo, x: str, y: str, image: Input) -> str:
-    """Returns the masks' logits at the photo's pixels, interpolated between the prototypes' cells."""
+def pixel_centers(b: Nodes, size: str) -> tuple[str, str]:
+    """Returns the positions of the centres of the columns [W] and of the rows [H] of an image of this size."""
+    one = b.real([1, 1])
+    return _centers(b, size, 0, one), _centers(b, size, 1, one)
+
+
+def sampled(b: Nodes, logits: str, photo: Photo, x: str, y: str, image: Input, nearest: bool = False) -> str:
+    """Returns values [N, M, h, w] of the model's whole input at the photo's pixels, interpolated between their cells, or
+    those of the nearest cells."""
     parts = []
     for axis, centers in enumerate((x, y)):
         gain, pad, size = (b.columns(v, axis, axis + 1, axis=0) for v in (photo.gain, photo.pad, image.size))
@@ -156,7 +164,7 @@ def _sampled(b: Nodes, logits: str, photo: Photo, x: str, y: str, image: Input) 
     columns = b("Expand", parts[0], size)
     rows = b("Expand", b("Unsqueeze", parts[1], b.constant([1])), size)
     grid = b.concat(*(b("Unsqueeze", v, b.constant([3])) for v in (columns, rows)))
-    mode = "linear" if b.opset >= 20 else "bilinear"
+    mode = "nearest" if nearest else "linear" if b.opset >= 20 else "bilinear"
     return b("GridSample", logits, grid, mode=mode, padding_mode="border", align_corners=0)
 
 
