@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // polyop bench: times a model, its nodes, and another model.
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <iostream>
 #include <map>
@@ -16,17 +15,17 @@
 #include "cli/base/text.h"
 #include "cli/commands.h"
 #include "cli/compare.h"
+#include "cli/engine.h"
 #include "cli/feeds.h"
 #include "cli/json.h"
 #include "cli/loaded_model.h"
 #include "cli/openvino.h"
 #include "cli/progress.h"
+#include "cli/python_model.h"
 #include "kernels/cpu/simd.h"
 
 namespace polyop::cli {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 struct Timed {
   std::string model, runtime;
@@ -35,7 +34,7 @@ struct Timed {
   std::string synthetic;        // Feeds::SyntheticText()
 
   double minimum() const { return seconds.front(); }
-  double median() const { return seconds[seconds.size() / 2]; }
+  double median() const { return Percentile(seconds, 50); }
 };
 
 struct Contender {
@@ -45,18 +44,17 @@ struct Contender {
   std::string synthetic;  // Feeds::SyntheticText()
 };
 
-double Once(Contender& contender, std::vector<Array>* outputs) {
-  const Clock::time_point start = Clock::now();
-  *outputs = contender.session->Run(contender.inputs);
-  return SecondsSince(start);
-}
-
 // `integer_bound` is 0 for the first contender, which finds it. All others get the same values.
 Contender Open(const std::string& model, const SessionOptions& session, const BenchOptions& options,
                int* integer_bound) {
-  const onnx::ModelProto proto = LoadModel(model);
-  CheckModel(proto, model, session.libraries);
-  CheckInputNames(proto, options.input);
+  onnx::ModelProto proto;
+  if (IsOrt(model)) {
+    (void)FileSize(model);
+  } else {
+    proto = LoadModel(model);
+    CheckModel(proto, model, session.libraries);
+    CheckInputNames(proto, options.input);
+  }
   Contender contender{model, std::make_unique<Session>(model, session), {}, ""};
   std::vector<Array> outputs;
   Feeds feeds = *integer_bound == 0
@@ -68,7 +66,7 @@ Contender Open(const std::string& model, const SessionOptions& session, const Be
 }
 
 // Integers are 0 and 1, which are valid indices of any tensor of two rows.
-Feeds FeedsOf(const OpenVinoModel& model, const BenchOptions& options) {
+Feeds FeedsOf(const LoadedModel& model, const BenchOptions& options) {
   return ReadFeeds(model.inputs(), model.model(), options.input, 2);
 }
 
@@ -87,10 +85,10 @@ std::vector<Timed> TimeAll(const BenchOptions& options, int threads, int* intege
   std::vector<Contender> contenders;
   contenders.push_back(Open(options.model, session, options, integer_bound));
   if (!options.against.empty()) contenders.push_back(Open(options.against, session, options, integer_bound));
-  std::vector<std::vector<Array>> outputs(contenders.size());
+  std::vector<std::vector<Array>> outputs;
   std::vector<Timed> timed;
   for (size_t c = 0; c < contenders.size(); ++c) {
-    Once(contenders[c], &outputs[c]);  // warm-up
+    outputs.push_back(contenders[c].session->Run(contenders[c].inputs));
     timed.push_back({contenders[c].model,
                      "ONNX Runtime " + contenders[c].session->runtime_version(),
                      threads,
@@ -98,32 +96,37 @@ std::vector<Timed> TimeAll(const BenchOptions& options, int threads, int* intege
                      contenders[c].synthetic});
   }
   if (contenders.size() > 1) CheckEqual(outputs[0], outputs[1], options);
-  const Clock::time_point start = Clock::now();
-  const double limit = options.seconds * static_cast<double>(contenders.size());
-  for (int round = 0; round < 3 || SecondsSince(start) < limit; ++round) {
-    for (size_t c = 0; c < contenders.size(); ++c) timed[c].seconds.push_back(Once(contenders[c], &outputs[c]));
-  }
+  const auto run = [&](size_t c) { outputs[c] = contenders[c].session->Run(contenders[c].inputs); };
+  const auto each = [&](const auto& function) {
+    for (size_t c = 0; c < contenders.size(); ++c) function(c);
+  };
+  for (int i = 1; i < options.timing.warmup; ++i) each(run);
+  const double seconds = options.timing.seconds * static_cast<double>(contenders.size());
+  TimeRuns({0, options.timing.repeat, seconds},
+           [&] { each([&](size_t c) { timed[c].seconds.push_back(TimeRuns({}, [&] { run(c); }).front()); }); });
   for (Timed& t : timed) std::sort(t.seconds.begin(), t.seconds.end());
   return timed;
 }
 
-// Times models in OpenVINO, one after the other.
-std::vector<Timed> TimeInOpenVino(const BenchOptions& options, int threads) {
+// Times models that Python runs, one after the other.
+std::vector<Timed> TimeElsewhere(const BenchOptions& options, int threads) {
   SessionOptions session = options.session;
   session.threads = threads;
   std::vector<Timed> timed;
   std::vector<Array> first;
   for (const std::string& path : {options.model, options.against}) {
     if (path.empty()) continue;
-    const OpenVinoModel model(path, session, options.input);
-    const Feeds feeds = FeedsOf(model, options);
-    OpenVinoModel::Runs runs = model.Time(feeds.arrays, options.seconds);
+    const std::unique_ptr<LoadedModel> model = LoadAny(path, options.target, session, options.input);
+    const Feeds feeds = FeedsOf(*model, options);
+    LoadedModel::Runs runs = model->Run(feeds.arrays, options.timing);
     if (timed.empty()) {
       first = std::move(runs.outputs);
     } else {
       CheckEqual(first, runs.outputs, options);
     }
-    timed.push_back({path, model.runtime(), threads, std::move(runs.seconds), feeds.SyntheticText()});
+    std::sort(runs.seconds.begin(), runs.seconds.end());
+    const std::string note = runs.note.empty() ? "" : "  " + Escaped(runs.note) + "\n";
+    timed.push_back({path, model->runtime(), threads, std::move(runs.seconds), note + feeds.SyntheticText()});
   }
   return timed;
 }
@@ -133,10 +136,11 @@ struct NodeTime {
   double seconds = 0;  // per run
 };
 
-std::vector<NodeTime> TimeNodesInOpenVino(const BenchOptions& options) {
+std::vector<NodeTime> TimeNodesElsewhere(const BenchOptions& options) {
   SessionOptions session = options.session;
   session.threads = options.threads.front();
-  const OpenVinoModel model(options.model, session, options.input);
+  const std::unique_ptr<LoadedModel> loaded = LoadAny(options.model, options.target, session, options.input);
+  const auto& model = dynamic_cast<const PythonModel&>(*loaded);
   std::vector<NodeTime> nodes;
   for (const Json& node : model.TimeLayers(FeedsOf(model, options).arrays)) {
     nodes.push_back({node.at("node"), node.at("operator"), node.at("mean_seconds")});
@@ -152,7 +156,7 @@ std::vector<NodeTime> TimeNodes(const BenchOptions& options, int integer_bound) 
   session.profile = (std::filesystem::temp_directory_path() / "polyop-profile").string();
   Contender contender = Open(options.model, session, options, &integer_bound);
   std::vector<Array> outputs;
-  for (int i = 0; i < kRuns; ++i) Once(contender, &outputs);
+  for (int i = 0; i < kRuns; ++i) outputs = contender.session->Run(contender.inputs);
   const std::string path = contender.session->EndProfile();
   const std::vector<uint8_t> bytes = ReadFile(path);
   std::error_code ignored;
@@ -188,10 +192,11 @@ void Print(const std::vector<Timed>& timed, const std::vector<NodeTime>& nodes, 
   for (size_t i = 0; i < timed.size(); ++i) {
     const bool is_second = !options.against.empty() && i % 2 == 1;
     rows.push_back({timed[i].model, std::to_string(timed[i].threads), TimeText(timed[i].minimum()),
-                    TimeText(timed[i].median()), std::to_string(timed[i].seconds.size()),
+                    TimeText(timed[i].median()), TimeText(Percentile(timed[i].seconds, 90)),
+                    TimeText(Percentile(timed[i].seconds, 99)), std::to_string(timed[i].seconds.size()),
                     is_second ? SpeedText(timed[i - 1], timed[i]) : ""});
   }
-  std::vector<std::string> header = {"model", "threads", "min", "median", "runs"};
+  std::vector<std::string> header = {"model", "threads", "min", "median", "p90", "p99", "runs"};
   header.push_back(options.against.empty() ? "" : "speed");
   std::cout << Table(header, rows) << "  " << timed.front().runtime << ", " << KernelsText() << "\n"
             << timed.front().synthetic;
@@ -216,6 +221,8 @@ void PrintJson(const std::vector<Timed>& timed, const std::vector<NodeTime>& nod
                               {"threads", t.threads},
                               {"min_seconds", t.minimum()},
                               {"median_seconds", t.median()},
+                              {"p90_seconds", Percentile(t.seconds, 90)},
+                              {"p99_seconds", Percentile(t.seconds, 99)},
                               {"count", t.seconds.size()}});
   }
   for (const NodeTime& n : nodes) {
@@ -226,20 +233,30 @@ void PrintJson(const std::vector<Timed>& timed, const std::vector<NodeTime>& nod
 
 }  // namespace
 
-int Bench(const BenchOptions& options) {
+int Bench(BenchOptions options) {
+  if (options.files.size() > 1) {
+    throw Failure(kUsage, Concat("expected a file for one input, got ", options.files.size()), "-i NAME=FILE for each");
+  }
+  for (const std::string& path : {options.model, options.against}) {
+    if (IsEngine(path)) {
+      throw Failure(kUsage, "'" + path + "': expected an ONNX file, one in ONNX Runtime's format or one of OpenVINO's",
+                    "TensorRT's `trtexec --loadEngine=" + path + "` times engines");
+    }
+  }
+  for (const std::string& file : options.files) options.input.inputs.push_back("=" + file);
   if (!options.isa.empty()) Check(ForceIsaEverywhere(options.isa), kUsage);
   std::vector<Timed> timed;
   std::vector<NodeTime> nodes;
   int integer_bound = 0;
   {
     const Progress progress("timing " + options.model);
-    const bool openvino = options.runtime == "openvino";
+    const bool elsewhere = options.target.is_elsewhere() || IsOpenVino(options.model);
     for (int threads : options.threads) {
-      for (Timed& t : openvino ? TimeInOpenVino(options, threads) : TimeAll(options, threads, &integer_bound)) {
+      for (Timed& t : elsewhere ? TimeElsewhere(options, threads) : TimeAll(options, threads, &integer_bound)) {
         timed.push_back(std::move(t));
       }
     }
-    if (options.layers) nodes = openvino ? TimeNodesInOpenVino(options) : TimeNodes(options, integer_bound);
+    if (options.layers) nodes = elsewhere ? TimeNodesElsewhere(options) : TimeNodes(options, integer_bound);
   }
   options.json ? PrintJson(timed, nodes) : Print(timed, nodes, options);
   return kOk;

@@ -8,6 +8,7 @@
 #include "cli/base/runtime.h"
 #include "cli/compare.h"
 #include "cli/feeds.h"
+#include "cli/loaded_model.h"
 
 namespace polyop::cli {
 
@@ -15,13 +16,14 @@ namespace polyop::cli {
 
 struct RunOptions {
   std::string model;
+  std::vector<std::string> files;  // of inputs, each with a run of its own if there are several
   InputOptions input;
   std::vector<std::string> outputs;
   std::string isa;
-  std::string runtime = "onnxruntime";  // or "openvino"
-  std::string draw, csv, names;         // of detections, "": none
+  Target target;
+  std::string draw, csv, names;  // of detections, "": none
   SessionOptions session;
-  int repeat = 1;
+  Timing timing;
   bool json = false;
 };
 int Run(const RunOptions& options);
@@ -41,7 +43,9 @@ struct VerifyOptions {
   InputOptions input;
   std::vector<std::string> references;  // empty: the reference kernels
   std::string provider;                 // of the model, "": ONNX Runtime's CPU provider in this process
+  std::vector<std::string> files;       // of inputs; several are photos
   std::vector<std::string> images;      // folders, files or patterns of photos
+  std::string isa;
   SessionOptions session;
   Tolerance tolerance;
   std::string task;   // "detection": the photos are those of -i
@@ -60,17 +64,18 @@ int Verify(VerifyOptions options);
 
 struct BenchOptions {
   std::string model, against;
-  std::string runtime = "onnxruntime";  // or "openvino"
+  std::vector<std::string> files;  // of inputs
+  Target target;
   InputOptions input;
   SessionOptions session;
   std::vector<int> threads = {1, 2};
   std::string isa;
-  double seconds = 2;
+  Timing timing = {.warmup = 1, .repeat = 3, .seconds = 2};
   Tolerance tolerance;
   bool layers = false;
   bool json = false;
 };
-int Bench(const BenchOptions& options);
+int Bench(BenchOptions options);
 
 struct OpsOptions {
   std::string name, search;

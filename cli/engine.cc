@@ -27,8 +27,8 @@ Engine::Engine(const std::string& path) : path_(path) {
   load_seconds_ = SecondsSince(start);
 }
 
-LoadedModel::Runs Engine::Run(const std::vector<Array>& inputs, int times) const {
-  return Repeat(times, load_seconds_, [&] {
+LoadedModel::Runs Engine::Run(const std::vector<Array>& inputs, const Timing& timing) const {
+  return Repeat(timing, load_seconds_, [&] {
     std::vector<Array> outputs;
     AskPython("run_engine", {{"engine", std::filesystem::absolute(path_).string()}},
               "polyop, torch, a GPU and " + runtime_, inputs_, inputs, outputs_, &outputs);

@@ -19,7 +19,7 @@ class Engine : public LoadedModel {
   explicit Engine(const std::string& path);
 
   bool runs_on_cpu() const override { return false; }
-  Runs Run(const std::vector<Array>& inputs, int times) const override;
+  Runs Run(const std::vector<Array>& inputs, const Timing& timing) const override;
 
  private:
   std::string path_;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
@@ -26,6 +27,16 @@ namespace polyop::cli {
 Named Split(const std::string& text) {
   const size_t equals = text.find('=');
   return equals == std::string::npos ? Named{"", text} : Named{text.substr(0, equals), text.substr(equals + 1)};
+}
+
+void TakeNamed(std::vector<std::string>* files, InputOptions* options) {
+  const auto is_file = [](const std::string& text) {
+    std::error_code error;
+    return text.find('=') == std::string::npos || std::filesystem::exists(text, error);
+  };
+  const auto named = std::stable_partition(files->begin(), files->end(), is_file);
+  options->inputs.insert(options->inputs.end(), named, files->end());
+  files->erase(named, files->end());
 }
 
 Named SplitNamed(const char* option, const std::string& text) {
@@ -321,21 +332,40 @@ class FeedReader {
 
   void AddInput(const Named& given) {
     if (Extension(given.value) == ".npz") return AddNpz(given);
-    size_t index = 0;
-    if (given.name.empty() && inputs_.size() != 1) {
-      throw Failure(kUsage, "-i " + given.value + ": the model has several inputs", "write -i NAME=" + given.value);
-    }
-    if (!given.name.empty()) index = IndexOf(inputs_, given.name, "input");
+    const size_t index = given.name.empty() ? OnlyInput(given.value) : IndexOf(inputs_, given.name, "input");
     const TensorInfo& input = inputs_[index];
     if (given.value == "random" || given.value == "zeros") return Generate(index, given.value);
     if (IsImage(given.value)) return Put(index, ImageTensor(input, given.value), given.value);
     if (Extension(given.value) != ".npy") {
+      const bool is_several = std::filesystem::is_directory(given.value) || given.value.find('*') != std::string::npos;
       throw Failure(kUsage, "'" + given.value + "' is of an unknown kind",
-                    "inputs are images (.png .jpg .bmp .webp .tif), .npy or .npz files, `random` or `zeros`");
+                    is_several
+                        ? "`polyop batch` runs a model on the files of a folder or a pattern"
+                        : "inputs are images (.png .jpg .bmp .webp .tif), .npy or .npz files, `random` or `zeros`");
     }
     const uint64_t size = FileSize(given.value);
     TakeMemory(given.value, size, size);
     Put(index, ParseNpy(ReadFile(given.value), given.value), given.value);
+  }
+
+  // Returns the input that a file without a name is for: the only one, or for an image the only one of its shape.
+  size_t OnlyInput(const std::string& file) const {
+    std::vector<size_t> fitting;
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      if (inputs_.size() == 1 || (IsImage(file) && TakesImage(inputs_[i]))) fitting.push_back(i);
+    }
+    if (fitting.size() == 1) return fitting[0];
+    std::vector<std::string> texts;
+    for (const TensorInfo& input : inputs_) texts.push_back(input.name + ": " + input.Text());
+    throw Failure(kUsage, "-i " + file + ": the model has several inputs: " + Join(texts, ", "),
+                  "write -i NAME=" + file);
+  }
+
+  bool TakesImage(const TensorInfo& input) const {
+    if (input.shape.size() != 4) return false;
+    const ImageFormat format = FormatOf(input, model_, options_);
+    const int64_t channels = input.shape[format.layout == ImageFormat::Layout::kNhwc ? 3 : 1];
+    return channels < 0 || channels == format.channels();
   }
 
   Array ImageTensor(const TensorInfo& input, const std::string& path) const {

@@ -28,6 +28,8 @@ struct Named {
   std::string name, value;
 };
 Named Split(const std::string& text);
+/// Moves the texts "NAME=FILE" to the inputs, and leaves files, whose names may have a "=".
+void TakeNamed(std::vector<std::string>* files, InputOptions* options);
 /// Like Split, but throws Failure (kUsage) that names the option if there is no name.
 Named SplitNamed(const char* option, const std::string& text);
 

@@ -2,7 +2,7 @@
 // A model in the runtime that runs it: ONNX Runtime, OpenVINO or TensorRT.
 #pragma once
 
-#include <chrono>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,18 +13,16 @@
 #include "cli/base/runtime.h"
 #include "cli/feeds.h"
 #include "cli/json.h"
+#include "cli/timing.h"
 
 namespace polyop::cli {
-
-/// Returns the seconds since `start`.
-double SecondsSince(std::chrono::steady_clock::time_point start);
 
 class LoadedModel {
  public:
   struct Runs {
     std::vector<Array> outputs;  // of the last run
     double load_seconds = 0;
-    std::vector<double> seconds;  // of every run
+    std::vector<double> seconds;  // of every timed run
     std::string note;             // what the runtime says about the run, or ""
   };
 
@@ -45,22 +43,19 @@ class LoadedModel {
   /// Reads or generates all inputs. Throws Failure.
   virtual Feeds FeedsOf(const InputOptions& options) const { return ReadFeeds(inputs_, model_, options); }
   /// Takes the inputs and returns the outputs in the order of inputs() and outputs(). Throws Failure with the runtime's
-  /// message. Requires: times > 0.
-  virtual Runs Run(const std::vector<Array>& inputs, int times) const = 0;
+  /// message. Requires: timing.repeat > 0.
+  virtual Runs Run(const std::vector<Array>& inputs, const Timing& timing) const = 0;
 
  protected:
   /// Takes the runtime, the tensors and the metadata from a description that a Python program wrote.
   void Describe(const Json& description);
-  /// Calls `run`, which returns the outputs, `times` times.
+  void SetMetadata(const std::map<std::string, std::string>& metadata);
+  /// Calls `run`, which returns the outputs.
   template <class Function>
-  static Runs Repeat(int times, double load_seconds, const Function& run) {
+  static Runs Repeat(const Timing& timing, double load_seconds, const Function& run) {
     Runs runs;
     runs.load_seconds = load_seconds;
-    for (int i = 0; i < times; ++i) {
-      const auto start = std::chrono::steady_clock::now();
-      runs.outputs = run();
-      runs.seconds.push_back(SecondsSince(start));
-    }
+    runs.seconds = TimeRuns(timing, [&] { runs.outputs = run(); });
     return runs;
   }
 
@@ -72,9 +67,21 @@ class LoadedModel {
 /// Checks an ONNX file and loads it in ONNX Runtime. Throws Failure.
 std::unique_ptr<LoadedModel> LoadInOnnxRuntime(const std::string& path, const SessionOptions& options);
 
-/// Loads a file of any kind in its runtime. An ONNX file runs in OpenVINO if `runtime` is "openvino", and else in ONNX
-/// Runtime. Throws Failure, also if `input` names an input that an ONNX file lacks.
-std::unique_ptr<LoadedModel> LoadAny(const std::string& path, const std::string& runtime, const SessionOptions& options,
+/// Where an ONNX file runs.
+struct Target {
+  std::string runtime = "onnxruntime";  // or "openvino"
+  std::string provider;  // of the package onnxruntime, "NAME[:key=value,…]"; "": the CPU's, in this process
+
+  /// Returns true if Python runs the model.
+  bool is_elsewhere() const { return runtime != "onnxruntime" || !provider.empty(); }
+};
+
+/// Loads a file of any kind in its runtime, an ONNX file in that of the target. Throws Failure, also if `input` names
+/// an input that an ONNX file lacks, and if the file does not run in the target.
+std::unique_ptr<LoadedModel> LoadAny(const std::string& path, const Target& target, const SessionOptions& options,
                                      const InputOptions& input);
+
+/// Returns true for .ort, the extension of ONNX Runtime's own format, which has no messages of ONNX.
+bool IsOrt(const std::string& path);
 
 }  // namespace polyop::cli

@@ -122,6 +122,10 @@ void AddImageOptions(CLI::App& command, InputOptions& options) {
   command.add_option("--std", options.std, "V or V,V,V: images are divided by it, after --mean");
 }
 
+void AddFiles(CLI::App& command, std::vector<std::string>& files, const std::string& several) {
+  command.add_option("files", files, "an image, .npy or .npz, as -i FILE; or NAME=FILE" + several);
+}
+
 void AddInputOptions(CLI::App& command, InputOptions& options) {
   command
       .add_option("-i,--input", options.inputs,
@@ -147,9 +151,50 @@ void AddLibraryOptions(CLI::App& command, SessionOptions& options) {
                    "replace ONNX Runtime's own kernels by polyop's (RoiAlign, GridSample, …)");
 }
 
-void AddRuntimeOption(CLI::App& command, std::string& runtime) {
-  command.add_option("--runtime", runtime, "onnxruntime (default) or openvino, which runs in Python")
+void AddProviderOption(CLI::App& command, std::string& provider) {
+  command.add_option(
+      "--provider", provider,
+      "NAME[:key=value,…]: run the model in this execution provider of the package onnxruntime: cpu, "
+      "cuda, tensorrt, webgpu, openvino, …, polyop, or the path of a plugin library; cuda:1 is the second "
+      "GPU");
+}
+
+void AddTargetOptions(CLI::App& command, Target& target) {
+  command.add_option("--runtime", target.runtime, "onnxruntime (default) or openvino, which runs in Python")
       ->check(CLI::IsMember({"onnxruntime", "openvino"}));
+  AddProviderOption(command, target.provider);
+}
+
+void AddIsaOption(CLI::App& command, std::string& isa) {
+  command.add_option(
+      "--isa", isa, "force an instruction set: " + [] {
+        std::vector<std::string> names(AvailableIsas().begin(), AvailableIsas().end());
+        return Join(names, ", ");
+      }());
+}
+
+// Call EndTiming when the options are parsed.
+void AddTimingOptions(CLI::App& command, Timing& timing) {
+  constexpr int kMaxRuns = 1000000;
+  constexpr double kMaxSeconds = 3600;
+  command
+      .add_option("--warmup", timing.warmup,
+                  Concat("number of runs before those that are timed (default ", timing.warmup, ")"))
+      ->transform(Integer(timing.warmup, kMaxRuns));
+  command
+      .add_option("--repeat", timing.repeat,
+                  Concat("number of timed runs (default ", timing.repeat,
+                         timing.seconds > 0 ? ", and more until --seconds have passed)" : ")"))
+      ->transform(Integer(1, kMaxRuns));
+  command
+      .add_option("--seconds", timing.seconds,
+                  Concat("the minimum time of the timed runs (default ", timing.seconds,
+                         timing.seconds > 0 ? ", and 0 with --repeat)" : ")"))
+      ->check(RealNumber(0.01, kMaxSeconds));
+}
+
+void EndTiming(const CLI::App& command, Timing* timing) {
+  if (command.count("--repeat") > 0 && command.count("--seconds") == 0) timing->seconds = 0;
 }
 
 void AddThreadsOption(CLI::App& command, SessionOptions& options) {
@@ -167,21 +212,19 @@ void AddToleranceOptions(CLI::App& command, Tolerance& tolerance, const std::str
 void AddRunCommand(CLI::App& app, Action& action) {
   auto options = std::make_shared<RunOptions>();
   CLI::App* run = app.add_subcommand("run", "Run a model on images, .npy and .npz files");
-  run->add_option("model", options->model, "the ONNX file")->required();
+  run->add_option("model", options->model, "the ONNX file, or model.ort, model.xml, model.engine")->required();
+  AddFiles(*run, options->files, "; of several files each has its run");
   AddInputOptions(*run, options->input);
   run->add_option("-o,--output", options->outputs, "NAME=FILE: the file of an output (.png .jpg .npy .npz)")
       ->take_all()
       ->expected(1);
-  AddRuntimeOption(*run, options->runtime);
+  AddTargetOptions(*run, options->target);
   AddThreadsOption(*run, options->session);
-  run->add_option("--repeat", options->repeat, "number of runs; reports their minimum and median")
-      ->transform(Integer(1, 1000000));
+  AddTimingOptions(*run, options->timing);
+  AddIsaOption(*run, options->isa);
   run->add_option(
-      "--isa", options->isa, "force an instruction set: " + [] {
-        std::vector<std::string> names(AvailableIsas().begin(), AvailableIsas().end());
-        return Join(names, ", ");
-      }());
-  run->add_option("--draw", options->draw, "draw the detections of a file of `polyop attach` on its photo (.png .jpg)");
+      "--draw", options->draw,
+      "draw the detections of a file of `polyop attach` on its photo (.png .jpg), or on several in a folder");
   run->add_option("--csv", options->csv, "write a table of these detections");
   run->add_option("--names", options->names,
                   "the names of their classes: coco, or a text file with a name in each line");
@@ -194,8 +237,14 @@ void AddRunCommand(CLI::App& app, Action& action) {
       "  polyop run classifier.onnx -i x=photo.jpg --resize 224x224 --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225\n"
       "  polyop run head.onnx -i inputs.npz -o outputs.npz --threads 2 --repeat 20\n"
       "  polyop run net.onnx -i x=random --shape x=1x3x224x224\n"
-      "  polyop run app.onnx -i photo=photo.jpg --draw found.png --names coco");
-  run->callback([options, &action] { action = [options] { return Run(*options); }; });
+      "  polyop run app.onnx photo.jpg --draw found.png --names coco\n"
+      "  polyop run app.onnx first.jpg second.jpg --draw found --csv found.csv\n"
+      "  polyop run net.onnx x.npy --provider cuda:1 --warmup 5 --repeat 100");
+  run->callback([run, options, &action] {
+    EndTiming(*run, &options->timing);
+    TakeNamed(&options->files, &options->input);
+    action = [options] { return Run(*options); };
+  });
 }
 
 void AddInspectCommand(CLI::App& app, Action& action) {
@@ -221,10 +270,11 @@ void AddVerifyCommand(CLI::App& app, Action& action, const std::vector<std::stri
   options->input.random = true;
   CLI::App* verify = app.add_subcommand("verify", "Compare a model's results with a reference");
   verify->add_option("model", options->model, "the ONNX file")->required();
+  AddFiles(*verify, options->files, "; several photos are as those of --images");
   AddInputOptions(*verify, options->input);
   verify
       ->add_option(
-          "--against,--reference", options->references,
+          "--against", options->references,
           "FILE: another model (.onnx), a TensorRT engine (.engine), a file of OpenVINO's (.xml), saved outputs (.npz) "
           "or "
           "a program saved by torch.export or torch.jit (.pt2, .pt); or the model itself: kernels: with the operators' "
@@ -235,16 +285,14 @@ void AddVerifyCommand(CLI::App& app, Action& action, const std::vector<std::stri
           "file's kind: onnx, engine, openvino, npz, torch. May be given several times")
       ->take_all()
       ->expected(1);
-  verify->add_option("--provider", options->provider,
-                     "NAME[:key=value,…]: run the model in this execution provider of the package onnxruntime: webgpu, "
-                     "cuda, tensorrt, "
-                     "openvino, …, polyop, or the path of a plugin library");
+  AddProviderOption(*verify, options->provider);
+  AddIsaOption(*verify, options->isa);
   verify->add_flag("--layers", options->layers, "compare the outputs of every node, and name the first that differs");
   verify->add_flag(
       "--bisect", options->bisect,
       "search for the first node whose output differs, also inside of If, Loop and functions, and write it "
       "with its inputs to a file that shows the difference alone");
-  verify->add_option("--output", options->output,
+  verify->add_option("-o,--output", options->output,
                      "with --bisect: that file (default: MODEL-first.onnx in the current folder)");
   verify->add_option("--report", options->report, "write a page: FILE.html");
   verify
@@ -256,11 +304,13 @@ void AddVerifyCommand(CLI::App& app, Action& action, const std::vector<std::stri
       ->check(CLI::IsMember({"detection"}));
   verify->add_option("--truth", options->truth,
                      "with --images: the photos' annotations in COCO's form, a .json file, instead of --against");
-  verify->add_option("--iou", options->iou, "with --images: the IoU of a match (default 0.5)")
+  verify->add_option("--match-iou", options->iou, "with --images: the IoU of a match (default 0.5)")
       ->check(RealNumber(0.01, 1));
   verify
-      ->add_option("--min-map", options->min_precision,
-                   "with --images: the smallest mean average precision of success (default 0.95; with --truth 0)")
+      ->add_option(
+          "--min-map", options->min_precision,
+          "with --images: the smallest mean average precision of success, or mean IoU of maps (default 0.95; with "
+          "--truth 0)")
       ->check(RealNumber(0, 1));
   verify->add_option("--draw", options->draw, "with --images: a folder for drawings of the photos that differ most");
   AddToleranceOptions(*verify, options->tolerance, "");
@@ -279,6 +329,7 @@ void AddVerifyCommand(CLI::App& app, Action& action, const std::vector<std::stri
                  "  polyop verify app.onnx --truth instances_val2017.json --images val2017");
   verify->callback([options, &action, &words] {
     options->command = "polyop " + Join(words, " ");
+    TakeNamed(&options->files, &options->input);
     action = [options] { return Verify(*options); };
   });
 }
@@ -287,19 +338,20 @@ void AddBenchCommand(CLI::App& app, Action& action) {
   auto options = std::make_shared<BenchOptions>();
   options->input.random = true;
   CLI::App* bench = app.add_subcommand("bench", "Time a model and its nodes, or compare it with another model");
-  bench->add_option("model", options->model, "the ONNX file")->required();
+  bench->add_option("model", options->model, "the ONNX file, or model.ort, model.xml")->required();
+  AddFiles(*bench, options->files, "");
   bench->add_option(
       "--against", options->against,
       "another model with the same inputs and outputs; their runs are interleaved, and the results must agree");
   AddInputOptions(*bench, options->input);
-  AddRuntimeOption(*bench, options->runtime);
+  AddTargetOptions(*bench, options->target);
   bench->add_option("--threads", options->threads, "numbers of threads, separated by commas (default 1,2)")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->transform(Integer(1, kMaxThreads));
-  bench->add_option("--seconds", options->seconds, "the minimum time for each model (default 2)")
-      ->check(RealNumber(0.01, 3600));
+  AddTimingOptions(*bench, options->timing);
   bench->add_flag("--layers", options->layers, "time every node by the runtime's profiler");
-  bench->add_option("--isa", options->isa, "force an instruction set");
+  AddIsaOption(*bench, options->isa);
   AddToleranceOptions(*bench, options->tolerance, " of --against");
   AddLibraryOptions(*bench, options->session);
   bench->add_flag("--json", options->json, "print a report in JSON");
@@ -307,7 +359,11 @@ void AddBenchCommand(CLI::App& app, Action& action) {
                 "Examples:\n"
                 "  polyop bench net.onnx --shape x=1x3x224x224 --layers\n"
                 "  polyop bench srcnn3.onnx --against srcnn2.onnx --shape input=1x3x360x640 --set factor=1,1,3,3");
-  bench->callback([options, &action] { action = [options] { return Bench(*options); }; });
+  bench->callback([bench, options, &action] {
+    EndTiming(*bench, &options->timing);
+    TakeNamed(&options->files, &options->input);
+    action = [options] { return Bench(*options); };
+  });
 }
 
 // Returns the commands with their summaries.
@@ -414,6 +470,27 @@ void AddShellCommands(CLI::App& app, Action& action) {
       ->add_option("command", *name, "a command (default: polyop itself)");
 }
 
+// Names that options had, and names that they have in other programs. polyop._commands.arguments has those of Python.
+constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
+    {"--device", "--provider"}, {"--iou", "--match-iou"}, {"--reference", "--against"},
+    {"--runs", "--repeat"},     {"--shapes", "--shape"},
+};
+
+// Replaces the other names of options that the command has, unless it has an option of that name, too.
+void ReplaceOtherNames(const CLI::App& app, std::vector<std::string>* words) {
+  const std::vector<const CLI::App*> found =
+      app.get_subcommands([&](const CLI::App* command) { return command->get_name() == words->front(); });
+  if (found.empty()) return;
+  const auto has = [&](std::string_view name) { return found[0]->get_option_no_throw(std::string(name)) != nullptr; };
+  for (std::string& word : *words) {
+    if (word == "--") return;
+    const std::string name = word.substr(0, word.find('='));
+    for (const auto& [other, own] : kOtherNames) {
+      if (name == other && !has(other) && has(own)) word.replace(0, name.size(), own);
+    }
+  }
+}
+
 // Throws Failure that names a misspelt command or option. CLI11's own message misleads: "a subcommand is required".
 void CheckWords(const CLI::App& app, const std::vector<std::string>& words) {
   const auto refuse = [](const std::string& owner, const char* kind, const std::string& word,
@@ -490,6 +567,7 @@ int main(int argc, char** argv) {
   try {
     Check(polyop::CheckKernelRequest(), kUsage);
     if (IsPythonCommand(words[0])) HandOver(words);
+    ReplaceOtherNames(app, &words);
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 takes words from the end
     return action();
   } catch (const CLI::Success& e) {

@@ -33,16 +33,4 @@ OpenVinoModel::OpenVinoModel(const std::string& path, const SessionOptions& opti
   if (!IsOpenVino(path)) model_ = LoadModel(path);
 }
 
-LoadedModel::Runs OpenVinoModel::Time(const std::vector<Array>& inputs, double seconds) const {
-  Runs runs;
-  const Json reply = Ask(inputs, {{"task", "time"}, {"seconds", seconds}, {"layers", false}}, &runs.outputs);
-  runs.seconds = reply.at("seconds").get<std::vector<double>>();
-  return runs;
-}
-
-Json OpenVinoModel::TimeLayers(const std::vector<Array>& inputs) const {
-  std::vector<Array> outputs;
-  return Ask(inputs, {{"task", "time"}, {"seconds", 0}, {"layers", true}}, &outputs).at("nodes");
-}
-
 }  // namespace polyop::cli

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models in OpenVINO: their inputs and outputs, running and timing them.
+// Models in OpenVINO: their inputs and outputs, and running them.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "cli/json.h"
 #include "cli/python_model.h"
 
 namespace polyop::cli {
@@ -21,11 +20,6 @@ class OpenVinoModel : public PythonModel {
   /// one that OpenVINO chooses. Throws Failure with OpenVINO's message.
   OpenVinoModel(const std::string& path, const SessionOptions& options, const InputOptions& input,
                 const std::string& kind = "openvino");
-
-  /// Runs the model for at least `seconds`. The times are in ascending order.
-  Runs Time(const std::vector<Array>& inputs, double seconds) const;
-  /// Returns the mean times of the layers ("node", "operator", "mean_seconds"), the slowest first.
-  Json TimeLayers(const std::vector<Array>& inputs) const;
 };
 
 }  // namespace polyop::cli

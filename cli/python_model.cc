@@ -20,13 +20,20 @@ Json PythonModel::Ask(const std::vector<Array>& inputs, const Json& task, std::v
   return AskPython(module_, std::move(request), needs_, inputs_, inputs, outputs_, outputs);
 }
 
-LoadedModel::Runs PythonModel::Run(const std::vector<Array>& inputs, int times) const {
+LoadedModel::Runs PythonModel::Run(const std::vector<Array>& inputs, const Timing& timing) const {
   Runs runs;
-  const Json reply = Ask(inputs, {{"task", "run"}, {"times", times}}, &runs.outputs);
+  const Json task = {
+      {"task", "run"}, {"warmup", timing.warmup}, {"repeat", timing.repeat}, {"seconds", timing.seconds}};
+  const Json reply = Ask(inputs, task, &runs.outputs);
   runs.load_seconds = reply.at("load_seconds");
   runs.seconds = reply.at("seconds").get<std::vector<double>>();
   runs.note = reply.value("note", "");
   return runs;
+}
+
+Json PythonModel::TimeLayers(const std::vector<Array>& inputs) const {
+  std::vector<Array> outputs;
+  return Ask(inputs, {{"task", "layers"}}, &outputs).at("nodes");
 }
 
 ProviderModel::ProviderModel(const std::string& path, const ProviderOptions& options)

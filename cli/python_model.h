@@ -12,11 +12,13 @@ namespace polyop::cli {
 
 class PythonModel : public LoadedModel {
  public:
-  Runs Run(const std::vector<Array>& inputs, int times) const override;
+  Runs Run(const std::vector<Array>& inputs, const Timing& timing) const override;
+  /// Returns the mean times of the nodes ("node", "operator", "mean_seconds"), the slowest first.
+  Json TimeLayers(const std::vector<Array>& inputs) const;
 
  protected:
-  /// `module` answers the tasks "describe" and "run" of `request`, which says what is loaded, and how. Throws Failure
-  /// with the runtime's message.
+  /// `module` answers the tasks "describe", "run" and "layers" of `request`, which says what is loaded, and how. Throws
+  /// Failure with the runtime's message.
   PythonModel(std::string module, std::string needs, Json request);
   /// Runs a task. `task` has the fields of the request that are its own.
   Json Ask(const std::vector<Array>& inputs, const Json& task, std::vector<Array>* outputs) const;

@@ -10,6 +10,7 @@
 #include "cli/base/file.h"
 #include "cli/base/model.h"
 #include "cli/base/model_check.h"
+#include "cli/base/packages.h"
 #include "cli/base/runtime.h"
 #include "cli/base/text.h"
 #include "cli/commands.h"
@@ -314,6 +315,12 @@ void PrintTensors(const Json& comparison, const VerifyOptions& options) {
 }
 
 int Verify(VerifyOptions options) {
+  if (!options.isa.empty()) Check(ForceIsaEverywhere(options.isa), kUsage);
+  if (options.files.size() > 1 && !options.images.empty()) {
+    throw Failure(kUsage, "--images: expected all photos behind it, got " + Join(options.files, ", "));
+  }
+  if (options.files.size() > 1) options.images = options.files;
+  if (options.files.size() == 1) options.input.inputs.push_back("=" + options.files.front());
   CheckOptions(&options);
   std::vector<Reference> references;
   for (const std::string& text : options.references) references.push_back(ParseReference(text));

@@ -131,7 +131,7 @@ Ran RunOther(const LoadedModel& other, const Given& given) {
     }
     arrays.push_back(Cast(array, input.dtype));  // an f16 file may have inputs of f16
   }
-  LoadedModel::Runs runs = other.Run(arrays, 1);
+  LoadedModel::Runs runs = other.Run(arrays, Timing());
   if (!runs.note.empty()) ran.notes.push_back(runs.note);
   Outputs outputs = ByName(other.outputs(), std::move(runs.outputs));
   std::vector<std::string> names;
@@ -163,7 +163,7 @@ Ran RunTorch(const std::string& program, const Given& given) {
 Ran RunInIsa(const std::string& isa, const Given& given) {
   Check(ForceIsaEverywhere(isa), kUsage);
   Ran ran = RunHere(given, given.options.session);
-  Check(ForceIsaEverywhere(""), kFailed);
+  Check(ForceIsaEverywhere(given.options.isa), kFailed);
   return ran;
 }
 
@@ -222,7 +222,7 @@ Ran RunInProvider(const std::string& provider, const Given& given) {
   SessionOptions session = given.options.session;
   const std::string model_folder = session.model.empty() ? "" : session.model_folder;
   const ProviderModel model(FileOfModel(given.options, folder), {provider, model_folder, session});
-  LoadedModel::Runs runs = model.Run(given.feeds.arrays, 1);
+  LoadedModel::Runs runs = model.Run(given.feeds.arrays, Timing());
   return {ByName(model.outputs(), std::move(runs.outputs)), model.runtime(), {runs.note}};
 }
 

@@ -60,6 +60,8 @@ void TakeMemory(const std::string& path, uint64_t bytes, uint64_t file_size) {
                 "--memory GB allows more");
 }
 
+void ReleaseMemory(const std::string& path) { contents_of_files.erase(path); }
+
 std::vector<uint8_t> ReadFile(const std::string& path) {
   CheckIsFile(path);
   std::ifstream file(path, std::ios::binary | std::ios::ate);

@@ -22,6 +22,8 @@ uint64_t MemoryLimit();
 /// Call it before the contents of a file are allocated. Throws Failure (kBadFile) if they exceed the limit together
 /// with those of other files. A file that is read again counts once.
 void TakeMemory(const std::string& path, uint64_t bytes, uint64_t file_size);
+/// Counts the contents of a file no longer.
+void ReleaseMemory(const std::string& path);
 
 /// A file that gets its name when it is complete and on the disk, so that an interruption or a full disk leaves the
 /// file that had the name before. A link of that name is replaced, not followed. A pipe or a device is written as it

@@ -2,6 +2,7 @@
 #include "cli/base/model.h"
 
 #include <cmath>
+#include <cstring>
 
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
@@ -75,6 +76,11 @@ nlohmann::json ToJson(const onnx::NodeProto& node) {
   return {{"domain", node.domain()}, {"type", node.op_type()}, {"attributes", attributes}};
 }
 
+bool IsOrtFormat(const std::vector<uint8_t>& bytes) {
+  constexpr std::string_view kIdentifier = "ORTM";  // of the flatbuffer
+  return bytes.size() >= 8 && std::memcmp(&bytes[4], kIdentifier.data(), kIdentifier.size()) == 0;
+}
+
 }  // namespace
 
 onnx::ModelProto LoadModel(const std::string& path) {
@@ -85,6 +91,10 @@ onnx::ModelProto LoadModel(const std::string& path) {
   stream.SetRecursionLimit(200);
   const bool parsed =
       bytes.size() <= INT32_MAX && model.ParseFromCodedStream(&stream) && stream.ConsumedEntireMessage();
+  if (IsOrtFormat(bytes)) {
+    throw Failure(kBadFile, "'" + path + "': expected an ONNX file, got one in ONNX Runtime's own format",
+                  "`polyop run` and `polyop bench` take it; for all else, take the ONNX file that it was made of");
+  }
   // Many files parse as a protobuf message, but only models have a version and a graph.
   if (!parsed || !model.has_graph() || model.ir_version() <= 0) {
     throw Failure(kBadFile, "'" + path + "' is not an ONNX model, or is damaged",

@@ -232,6 +232,17 @@ std::string Session::EndProfile() {
   return impl_->session.EndProfilingAllocated(allocator).get();
 }
 
+std::map<std::string, std::string> Session::Metadata() const {
+  Ort::AllocatorWithDefaultOptions allocator;
+  const Ort::ModelMetadata metadata = impl_->session.GetModelMetadata();
+  std::map<std::string, std::string> texts;
+  for (const Ort::AllocatedStringPtr& key : metadata.GetCustomMetadataMapKeysAllocated(allocator)) {
+    const Ort::AllocatedStringPtr value = metadata.LookupCustomMetadataMapAllocated(key.get(), allocator);
+    if (value != nullptr) texts[key.get()] = value.get();
+  }
+  return texts;
+}
+
 std::vector<Array> Session::Run(const std::vector<Array>& inputs) {
   try {
     const Ort::MemoryInfo memory = Ort::MemoryInfo::CreateCpu(OrtArenaAllocator, OrtMemTypeDefault);

@@ -2,6 +2,7 @@
 // ONNX Runtime. It is loaded when a model runs, so that the program starts without it.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -53,6 +54,8 @@ class Session {
   /// Ends the profile of SessionOptions::profile and returns the path of its file.
   std::string EndProfile();
   const std::string& runtime_version() const { return version_; }
+  /// Returns the metadata of the model: texts by their keys.
+  std::map<std::string, std::string> Metadata() const;
 
  private:
   struct Impl;

@@ -63,7 +63,7 @@ def names_found(done: subprocess.CompletedProcess[str]) -> list[str]:
 
 
 def test_a_file_of_openvinos_keeps_the_names(program: str, app: Path) -> None:
-    command = [sys.executable, "-m", "polyop", "convert", "app.onnx", "-o", "app.xml", "--to", "openvino"]
+    command = [sys.executable, "-m", "polyop", "convert", "app.onnx", "-o", "app.xml", "--runtime", "openvino"]
     subprocess.run(command, cwd=app.parent, check=True, capture_output=True)
     assert names_found(run(program, app.with_suffix(".xml"), "--draw", "found.png", "--json")) == ["dog", "cat"]
     assert np.asarray(Image.open(app.parent / "found.png"))[56, 24:56].any(axis=1).all()
@@ -127,6 +127,28 @@ def test_json_and_names(program: str, app: Path) -> None:
         (1, "chien", [24, 40, 56, 56]),
         (0, "chat", [72, 72, 88, 88]),
     ]
+
+
+def test_several_photos(program: str, app: Path) -> None:
+    Image.new("RGB", (64, 64)).save(app.parent / "small.png")
+    words = ["photo.png", "small.png", "--draw", "drawn", "--csv", "found.csv"]
+    command = [program, "run", "app.onnx", *words]
+    done = subprocess.run(command, cwd=app.parent, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert [line for line in done.stdout.splitlines() if line.endswith(".png")] == ["photo.png", "small.png"]
+    with (app.parent / "found.csv").open() as file:
+        found = [(row["file"], row["name"], float(row["x1"])) for row in csv.DictReader(file)]
+    assert found == [
+        ("photo.png", "dog", 24),
+        ("photo.png", "cat", 72),
+        ("small.png", "dog", 12),
+        ("small.png", "cat", 36),
+    ]
+    assert [Image.open(app.parent / "drawn" / name).size for name in words[:2]] == [(128, 128), (64, 64)]
+    done = subprocess.run(
+        [*command[:5], "--draw", "one.png"], cwd=app.parent, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, "--draw: expected a folder" in done.stderr) == (2, True)
 
 
 def test_errors(program: str, app: Path) -> None:

@@ -16,10 +16,12 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnxruntime as ort
 import pytest
 from onnx import TensorProto, helper
 from PIL import Image
 
+from polyop import get_onnxruntime_op_path
 from tests.support.processes import ROOT, operator_folders
 from tests.support.single_node import model
 
@@ -171,6 +173,101 @@ def test_the_isa_can_be_selected(polyop, add: Path) -> None:
     code, _, err = polyop("run", add, *inputs, "--isa", "mmx")
     assert code == USAGE
     assert "expected an instruction set" in err
+
+
+def test_files_need_no_option(polyop, add: Path, tmp_path: Path) -> None:
+    """A file is the value of the only input, an image of the only one of its shape; NAME=FILE names one."""
+    pixels = np.random.default_rng(0).integers(0, 256, (4, 6, 3), np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "a=b.png")
+    path = image_model(tmp_path / "id.onnx", [1, 3, "H", "W"])
+    code, _, err = polyop("run", path, "a=b.png", "-o", "out.png")
+    assert code == OK, err
+    np.testing.assert_array_equal(np.asarray(Image.open(tmp_path / "out.png")), pixels)
+    onnx.save(two_inputs(), tmp_path / "two.onnx")
+    assert polyop("run", "two.onnx", "a=b.png", "--set", "factor=2")[0] == OK
+    np.save(tmp_path / "a.npy", np.zeros((2, 3), np.float32))
+    for command, *words in (("run",), ("verify",), ("bench", "--repeat", 1, "--threads", "1")):
+        code, _, err = polyop(command, add, *words, "a=a.npy", "--set", "b=1,2,3")
+        assert code == OK, err
+
+
+def two_inputs() -> onnx.ModelProto:
+    """Returns an image times a number."""
+    values = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, "h", "w"]),
+              helper.make_tensor_value_info("factor", TensorProto.FLOAT, [1]),
+              helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 3, "h", "w"])]  # fmt: skip
+    graph = helper.make_graph([helper.make_node("Mul", ["x", "factor"], ["y"])], "g", values[:2], values[2:])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def test_several_files_have_a_run_each(polyop, tmp_path: Path) -> None:
+    path = image_model(tmp_path / "id.onnx", [1, 3, "H", "W"])
+    for width in (3, 5):
+        Image.new("RGB", (width, 2)).save(tmp_path / f"{width}.png")
+    code, out, err = polyop("run", path, "3.png", "5.png", "--json")
+    assert code == OK, err
+    runs = json.loads(out)["runs"]
+    assert [(r["inputs"][0]["source"], r["outputs"][0]["shape"]) for r in runs] == [
+        ("3.png", [1, 3, 2, 3]),
+        ("5.png", [1, 3, 2, 5]),
+    ]
+    code, out, _ = polyop("run", path, "3.png", "5.png")
+    assert (code, "5.png\n" in out) == (OK, True)
+    code, _, err = polyop("run", path, "3.png", "5.png", "-o", "out.png")
+    assert (code, "--output: expected one file of an input, got 2" in err, "polyop batch" in err) == (USAGE, True, True)
+    code, _, err = polyop("run", path, ".")
+    assert (code, "polyop batch" in err) == (USAGE, True)
+
+
+def test_times_after_a_warm_up(polyop, add: Path) -> None:
+    given = ("-i", "a=zeros", "--shape", "a=2x3", "--set", "b=1,2,3")
+    code, out, err = polyop("run", add, *given, "--repeat", 5)
+    assert code == OK, err
+    assert re.search(r"first run .*, min .*, median .*, p90 .*, p99 .* of 5;", out)
+    code, out, _ = polyop("run", add, *given, "--warmup", 2, "--repeat", 5)
+    assert (code, "first run" in out, " of 5;" in out) == (OK, False, True)
+    report = json.loads(polyop("run", add, *given, "--seconds", 0.05, "--json")[1])
+    assert sum(report["run_seconds"]) >= 0.05
+    report = json.loads(polyop("bench", add, *given, "--repeat", 7, "--threads", 1, "--json")[1])
+    assert report["runs"][0]["count"] == 7
+
+
+def test_an_execution_provider_runs_the_model(polyop, add: Path) -> None:
+    given = ("-i", "a=zeros", "--shape", "a=2x3", "--set", "b=1,2,3", "--provider", "cpu")
+    code, out, err = polyop("run", add, *given, "--warmup", 1, "--repeat", 3, "-o", "c.npy")
+    assert code == OK, err
+    assert re.search(r" of 3; ONNX Runtime [\d.]+, CPUExecutionProvider", out)
+    assert "CPUExecutionProvider ran 1 of 1 node(s)" in out
+    np.testing.assert_array_equal(np.load(add.parent / "c.npy"), [[1, 2, 3]] * 2)
+    code, out, err = polyop("bench", add, *given, "--repeat", 3, "--threads", 1, "--layers")
+    assert code == OK, err
+    assert "CPUExecutionProvider" in out
+    assert "my_add" in out
+    code, _, err = polyop("run", add, *given[:-1], "nowhere")
+    assert (code, "provider 'nowhere'" in err) == (NO_RUNTIME, True)
+    code, _, err = polyop("run", add, *given[:-1], "cpu:1")
+    assert (code, "only devices of cuda" in err) == (FAILED, True)
+    code, _, err = polyop("run", add, *given, "--runtime", "openvino")
+    assert (code, "--provider cpu: expected a model that runs in ONNX Runtime" in err) == (USAGE, True)
+
+
+def test_files_in_onnxruntimes_own_format(polyop, add: Path, tmp_path: Path) -> None:
+    options = ort.SessionOptions()
+    options.register_custom_ops_library(get_onnxruntime_op_path())
+    options.optimized_model_filepath = str(tmp_path / "add.ort")
+    options.add_session_config_entry("session.save_model_format", "ORT")
+    ort.InferenceSession(str(add), options, providers=["CPUExecutionProvider"])
+    given = ("-i", "a=zeros", "--shape", "a=2x3", "--set", "b=1,2,3")
+    for provider in ((), ("--provider", "cpu")):
+        code, _, err = polyop("run", "add.ort", *given, *provider, "-o", "c.npy")
+        assert code == OK, err
+        np.testing.assert_array_equal(np.load(tmp_path / "c.npy"), [[1, 2, 3]] * 2)
+    code, _, err = polyop("bench", "add.ort", *given, "--repeat", 1, "--threads", 1, "--against", add)
+    assert code == OK, err
+    for command in ("inspect", "verify"):
+        code, _, err = polyop(command, "add.ort")
+        assert (code, "expected an ONNX file, got one in ONNX Runtime's own format" in err) == (BAD_FILE, True)
+    assert polyop("run", "none.ort")[0] == BAD_FILE
 
 
 # ---- errors of run ---------------------------------------------------------------------------------
@@ -583,7 +680,8 @@ def test_bench_interleaves_models(polyop, additions: None) -> None:
         ("custom.onnx", 2),
         ("standard.onnx", 2),
     ]
-    assert all(0 < run["min_seconds"] <= run["median_seconds"] for run in runs)
+    times = [[run[f"{which}_seconds"] for which in ("min", "median", "p90", "p99")] for run in runs]
+    assert all(row[0] > 0 and row == sorted(row) for row in times)
 
 
 @pytest.mark.parametrize("order", [("few", "many"), ("many", "few")])
@@ -601,7 +699,7 @@ def test_bench_says_how_many_times_faster(polyop, tmp_path: Path, order: tuple[s
     first, second = (f"{name}.onnx" for name in order)
     code, out, err = polyop("bench", first, "--against", second, "--threads", 1, "--seconds", 0.1)
     assert code == OK, err
-    row = r"{} +1 +[\d.]+ ms +([\d.]+) ms +\d+ *(.*)"
+    row = r"{} +1 +[\d.]+ ms +([\d.]+) ms +[\d.]+ ms +[\d.]+ ms +\d+ *(.*)"
     before, after = (re.search(row.format(re.escape(name)), out) for name in (first, second))
     assert before[2].strip() == "", "the first model has no speed"
     factor, word = re.fullmatch(r"(\d+\.\d\d)x (faster|slower)", after[2].strip()).groups()

@@ -13,6 +13,16 @@ from polyop._commands.errors import suggestion, usage
 from polyop._commands.numbers import parse_channels, parse_integer, parse_range, parse_real, parse_size
 
 MAX_THREADS = 1024
+OTHER_NAMES = {
+    "--batch": "--max-batch",
+    "--device": "--provider",
+    "--for": "--runtime",
+    "--plugins": "--ops",
+    "--shapes": "--shape",
+    "--to": "--runtime",
+    "--tolerance": "--rtol",
+}
+"""Names that options had, and names that they have in other programs. cli/main.cc has those of the program."""
 _REQUIRED = "the following arguments are required: "
 
 
@@ -35,7 +45,7 @@ class Parser(argparse.ArgumentParser):
 
     def parse(self, words: Sequence[str]) -> argparse.Namespace:
         """Raises CommandError."""
-        self._words = list(words)
+        self._words = self._with_own_names(words)
         try:
             options, rest = self.parse_known_args(self._words)
         except argparse.ArgumentError as error:
@@ -46,6 +56,17 @@ class Parser(argparse.ArgumentParser):
             self._check_words()
             raise usage(f"unexpected argument '{rest[0]}'", f"see `{self.prog} --help`")
         return options
+
+    def _with_own_names(self, words: Sequence[str]) -> list[str]:
+        """Replaces the other names of options that the command has, unless it has an option of that name, too."""
+        known = {name for action in self._actions for name in action.option_strings}
+        end = words.index("--") if "--" in words else len(words)
+        result = []
+        for word in words[:end]:
+            name, equals, value = word.partition("=")
+            own = OTHER_NAMES.get(name, "")
+            result.append(f"{own}{equals}{value}" if own in known and name not in known else word)
+        return [*result, *words[end:]]
 
     def error(self, message: str) -> NoReturn:
         self._check_words()
@@ -159,10 +180,18 @@ def add_memory_option(parser: argparse.ArgumentParser, help: str = MEMORY_HELP) 
     )
 
 
-def add_library_option(parser: argparse.ArgumentParser) -> None:
+def add_provider_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--ops", metavar="LIBRARY", action="append", default=[], help="a further library of custom operators"
+        "--provider",
+        metavar="NAME[:key=value,…]",
+        default="",
+        help="run the model in this execution provider of the package onnxruntime: cpu, cuda, tensorrt, webgpu, openvino, "
+        "…, polyop, or the path of a plugin library; cuda:1 is the second GPU",
     )
+
+
+def add_library_option(parser: argparse.ArgumentParser, help: str = "a further library of custom operators") -> None:
+    parser.add_argument("--ops", metavar="LIBRARY", action="append", default=[], help=help)
 
 
 def add_json_option(parser: argparse.ArgumentParser) -> None:

@@ -15,6 +15,7 @@ from polyop._commands.arguments import (
     add_json_option,
     add_library_option,
     add_memory_option,
+    add_provider_option,
     choice,
     image_options,
     integer,
@@ -76,7 +77,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of results: npz (default), or of one output npy, png or jpg",
     )
     add(
-        "--batch",
+        "--max-batch",
+        dest="batch",
         type=integer(1, _MAX_BATCH),
         default=0,
         metavar="N",
@@ -103,6 +105,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         "how much memory what is read and not yet written may take (default: 1.07; a file alone 0.27, and 64 times its size)",
     )
+    add_provider_option(parser)
     add_library_option(parser)
     add(
         "--accelerate",
@@ -180,10 +183,10 @@ def _drawings(options: argparse.Namespace, model: ModelProto) -> Drawings | None
         if file and Path(file).suffix.lower() not in extensions:
             raise usage(f"--{name}: expected a file {' or '.join(extensions)}, got '{file}'")
     _check_not_inputs(options)
-    if "detection_boxes" not in [output.name for output in model.graph.output]:
+    if not {"detection_boxes", "segmentation"} & {output.name for output in model.graph.output}:
         raise CommandError(
             ExitCode.FAILED,
-            f"{options.model}: {', '.join(given)}: expected an output detection_boxes, got none",
+            f"{options.model}: {', '.join(given)}: expected an output detection_boxes or segmentation, got none",
             "`polyop attach --image` writes a file with this output",
         )
     from polyop._commands.draw_detections import noted_names
@@ -245,6 +248,7 @@ def _report(options: argparse.Namespace, images: dict[str, Any], cluster: Cluste
             strict=options.strict,
             memory=options.memory,
             **images,
+            provider=options.provider,
             libraries=options.ops,
             accelerate=options.accelerate,
             cluster=cluster,

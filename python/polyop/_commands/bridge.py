@@ -10,13 +10,41 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from polyop._commands import terminal
 from polyop._commands.errors import describe
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+LAYER_RUNS = 10
+
+
+def feeds_of(request: dict[str, Any]) -> dict[str, np.ndarray]:
+    """Returns the arrays of the file "inputs"."""
+    import numpy as np
+
+    with np.load(request["inputs"]) as arrays:
+        return dict(arrays)
+
+
+def timed_runs(run: Callable[[], object], request: dict[str, Any]) -> list[float]:
+    """Runs a model "warmup" times, and then at least "repeat" times and until the sum of the times is "seconds" (Timing
+    in cli/timing.h). Returns the seconds of the runs after the warm-up."""
+    for _ in range(request["warmup"]):
+        run()
+    times: list[float] = []
+    while len(times) < request["repeat"] or sum(times) < request["seconds"]:
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+    return times
 
 
 def serve(answer: Callable[[dict[str, Any]], dict[str, Any]], needs: str) -> None:

@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 from polyop import __version__, _isolation
 from polyop._commands import terminal
-from polyop._commands.arguments import add_image_options, add_json_option, add_memory_option, choice, integer
+from polyop._commands.arguments import (
+    add_image_options,
+    add_json_option,
+    add_library_option,
+    add_memory_option,
+    choice,
+    integer,
+    real,
+)
 from polyop._commands.errors import CommandError, ExitCode, usage
 from polyop._commands.models import check_attributes, check_inputs, check_model, check_output, check_provided
 from polyop._commands.numbers import parse_number, parse_shape, split_named
@@ -28,38 +36,39 @@ if TYPE_CHECKING:
     import numpy as np
     from onnx import ModelProto
 
-SUMMARY = "Build a TensorRT engine from a model, or write it for OpenVINO"
-NEEDS = "pip install tensorrt or tensorrt-rtx; with --to openvino: pip install openvino"
+SUMMARY = "Build a TensorRT engine from a model, or write it for OpenVINO or in half precision"
+NEEDS = "pip install tensorrt or tensorrt-rtx; with --runtime openvino: pip install openvino"
 FOOTER = """\
-The command needs tensorrt or tensorrt-rtx, or with --to openvino openvino. TensorRT-RTX also builds without a GPU. The
+The command needs tensorrt or tensorrt-rtx, or with --runtime openvino openvino. TensorRT-RTX also builds without a GPU. The
 file MODEL.engine.json describes what the engine needs. `polyop run` runs an engine, and
 `polyop verify MODEL.onnx --against MODEL.engine` compares it with the model.
 
 Examples:
   polyop convert detector.onnx -o detector.engine --fp16
   polyop convert detector.onnx -o detector.engine --fp16 --int8 --calibration photos --letterbox model
-  polyop convert srcnn3.onnx -o srcnn3.engine --set factor=1,1,3,3 --shapes input=1x3x64x64:1x3x256x256:1x3x512x512
-  polyop convert detector.onnx -o detector.xml --to openvino"""
+  polyop convert srcnn3.onnx -o srcnn3.engine --set factor=1,1,3,3 --shape input=1x3x64x64:1x3x256x256:1x3x512x512
+  polyop convert detector.onnx -o detector.xml --runtime openvino
+  polyop convert detector.onnx -o half.onnx --half --images photos"""
 
 LINK = "libtensorrt_rtx.so"
 _MAX_WORKSPACE = 1 << 20
 _MAX_EXTENT = 2**31 - 1
-_FOR_TENSORRT = ("shapes", "set", "int8", "workspace", "timing_cache", "layers")
+_FOR_TENSORRT = ("shape", "set", "int8", "workspace", "timing_cache", "layers")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("model", help="an ONNX file")
-    add("-o", "--output", required=True, metavar="FILE", help="model.engine, or model.xml")
+    add("-o", "--output", required=True, metavar="FILE", help="model.engine, model.xml, or model.onnx with --half")
     add(
-        "--to",
+        "--runtime",
         type=choice("tensorrt", "openvino"),
         default="tensorrt",
         metavar="RUNTIME",
         help="tensorrt (default) or openvino: a .xml and a .bin file",
     )
     add(
-        "--shapes",
+        "--shape",
         action="append",
         default=[],
         metavar="NAME=MIN:OPT:MAX",
@@ -78,11 +87,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="compute in half precision (OpenVINO: store weights in it); inputs and outputs keep their types",
     )
+    add(
+        "--half",
+        action="store_true",
+        help="compute in half precision, but for the nodes that overflow or lose results on --images or --calibration; the "
+        "file is compared with the model before it is written",
+    )
+    add("--images", nargs="+", default=[], metavar="PHOTO", help="with --half: photos, folders or patterns")
+    add("--truth", metavar="FILE", help="with --half --images: COCO's annotations, by which mAP is measured")
+    add(
+        "--loss",
+        type=real(0),
+        metavar="X",
+        help="with --half: the most that may be lost: 0.005 of the mAP, or 0.01 of an output's scale if the model is no "
+        "detector",
+    )
     add("--int8", action="store_true", help="compute convolutions and matrix products in int8, also with --fp16")
     add(
         "--calibration",
         metavar="FOLDER",
-        help="samples for --int8: images, .npy or .npz files, each the inputs of one run",
+        help="samples for --int8 or --half: images, .npy or .npz files, each the inputs of one run",
     )
     add_image_options(parser)
     add_memory_option(parser)
@@ -99,23 +123,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="MIB",
         help="MiB of GPU memory that layers may use (default: no limit)",
     )
-    add("--plugins", action="append", default=[], metavar="LIBRARY", help="a further plugin library")
+    add_library_option(parser, "a further library of TensorRT plugins, or with --runtime openvino of operators")
     add("--timing-cache", metavar="FILE", help="a file of measurements, read and written")
     add("--layers", action="store_true", help="print the layers of the network that TensorRT built")
-    add("--verbose", action="store_true", help="print all messages of TensorRT")
+    add("-v", "--verbose", action="store_true", help="print all messages of TensorRT")
     add_json_option(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    shapes = _parse_shapes(options.shapes)
+    shapes = _parse_shapes(options.shape)
     constants = _parse_constants(options.set)
-    if options.to == "tensorrt" and options.output.lower().endswith(".xml"):
-        raise usage(f"--output: expected an engine, got '{options.output}'", "for OpenVINO's files add --to openvino")
+    if options.runtime == "tensorrt" and options.output.lower().endswith(".xml"):
+        raise usage(
+            f"--output: expected an engine, got '{options.output}'", "for OpenVINO's files add --runtime openvino"
+        )
+    _check_half(options)
+    if options.half:
+        return _in_half(options)
     if options.int8 != bool(options.calibration):
         raise usage("--int8 and --calibration FOLDER: expected both, got one of them")
     if options.calibration and not Path(options.calibration).is_dir():
         raise usage(f"--calibration: expected a folder, got '{options.calibration}'")
-    if options.to == "openvino":
+    if options.runtime == "openvino":
         return _to_openvino(options)
     model = check_model(options.model)
     check_attributes(model)
@@ -131,17 +160,58 @@ def run(options: argparse.Namespace) -> int:
     return ExitCode.OK
 
 
+def _check_half(options: argparse.Namespace) -> None:
+    if not options.half and (used := [n for n in ("images", "truth", "loss") if getattr(options, n) not in (None, [])]):
+        raise usage(f"--{used[0]}: expected --half")
+    if options.half and (options.fp16 or options.int8):
+        raise usage(f"--half: expected no --{'fp16' if options.fp16 else 'int8'}, got both")
+    if options.images and options.calibration:
+        raise usage("--images and --calibration: expected one of them, got both")
+    if options.truth and not options.images:
+        raise usage("--truth: expected --images")
+    if not options.half and options.output.lower().endswith(".onnx"):
+        raise usage(f"--output: expected an engine or a .xml file, got '{options.output}'", "an ONNX file needs --half")
+
+
+def _in_half(options: argparse.Namespace) -> int:
+    """Writes a file of ONNX in half precision, or builds the engine or the files of OpenVINO from it."""
+    from polyop._commands.convert_half import halved_file, print_report
+    from polyop._onnx.atomic_file import write_atomically
+
+    if options.calibration and not Path(options.calibration).is_dir():
+        raise usage(f"--calibration: expected a folder, got '{options.calibration}'")
+    model = check_model(options.model)
+    check_attributes(model)
+    check_output(options.model, options.output)
+    with halved_file(options) as (file, report):
+        if not options.json:
+            print_report(report)
+        if options.output.lower().endswith(".onnx"):
+            write_atomically(Path(options.output), file.read_bytes())
+            if options.json:
+                terminal.print_json({"model": options.output, "half": report})
+            else:
+                size = terminal.bytes_text(file.stat().st_size)
+                print(f"{terminal.green('wrote')} {options.output} ({size}): inputs and outputs keep their types")
+            return ExitCode.OK
+        given = {
+            name: None if name in ("truth", "loss", "calibration") else []
+            for name in ("images", "truth", "loss", "calibration")
+        }
+        return run(argparse.Namespace(**{**vars(options), **given, "half": False, "model": str(file)}))
+
+
 def _parse_shapes(texts: list[str]) -> dict[str, list[list[int]]]:
     """Parses "input=1x3x224x224:1x3x512x512:4x3x1024x1024", or one shape for all three."""
     shapes = {}
     for text in texts:
-        name, value = split_named("--shapes", text)
-        parts = [parse_shape(part, f"--shapes {text}") for part in (value.split(":") if value else [])]
+        name, value = split_named("--shape", text)
+        parts = [parse_shape(part, f"--shape {text}") for part in (value.split(":") if value else [])]
         if len(parts) not in (1, 3):
-            raise usage(f"--shapes {text}: expected 1 or 3 shapes, got {len(parts)}", "separate three shapes by ':'")
+            raise usage(f"--shape {text}: expected 1 or 3 shapes, got {len(parts)}", "separate three shapes by ':'")
         for extent in (extent for shape in parts for extent in shape):
             if extent > _MAX_EXTENT:
-                raise usage(f"--shapes {text}: expected extents of at most {_MAX_EXTENT}, got {extent}")
+                raise usage(f"--shape {text}: expected extents of at most {_MAX_EXTENT}, got {extent}")
         shapes[name] = parts
     return shapes
 
@@ -211,7 +281,7 @@ def _build(
     """Writes the engine and its description. Returns a report."""
     from polyop.tensorrt import EngineError, NoTensorRTError, get_tensorrt_op_path, onnx2trt, save_trt_engine
 
-    plugins = [str(Path(library).absolute()) for library in options.plugins]
+    plugins = [str(Path(library).absolute()) for library in options.ops]
     with ExitStack() as stack:
         try:
             engine = onnx2trt(
@@ -230,7 +300,7 @@ def _build(
         except EngineError as error:
             if not isinstance(error, NoTensorRTError):
                 # Not before, because TensorRT has plugins for further nodes.
-                check_provided(model, options.model, "--plugins")
+                check_provided(model, options.model)
             raise
     save_trt_engine(engine, options.output)
     used = any(layer["type"].startswith("PLUGIN") for layer in engine.layers)
@@ -289,10 +359,12 @@ def _to_openvino(options: argparse.Namespace) -> int:
     """Converts the model as it is. OpenVINO takes shapes and values when it compiles a model."""
     output = Path(options.output)
     if output.suffix.lower() != ".xml":
-        raise usage(f"--output: expected a .xml file, got '{output}'", "OpenVINO's files: -o model.xml --to openvino")
+        raise usage(
+            f"--output: expected a .xml file, got '{output}'", "OpenVINO's files: -o model.xml --runtime openvino"
+        )
     if any(getattr(options, name) for name in _FOR_TENSORRT) or options.builder_optimization_level is not None:
         raise usage(
-            "--shapes, --set, --int8, --builder-optimization-level, --workspace, --timing-cache and --layers are options "
+            "--shape, --set, --int8, --builder-optimization-level, --workspace, --timing-cache and --layers are options "
             "of TensorRT"
         )
     model = check_model(options.model)
@@ -307,13 +379,13 @@ def _to_openvino(options: argparse.Namespace) -> int:
     from polyop.verifying.sides import read_openvino
 
     try:
-        for library in options.plugins:
+        for library in options.ops:
             core.add_extension(str(Path(library).absolute()))
         with read_openvino(core, Path(options.model)) as read:
             read.set_rt_info(json.dumps({entry.key: entry.value for entry in model.metadata_props}), METADATA)
             openvino.save_model(read, output, compress_to_fp16=options.fp16)
     except RuntimeError as error:
-        check_provided(model, options.model, "--plugins")  # afterwards, because plugins may provide any node
+        check_provided(model, options.model)  # afterwards, because plugins may provide any node
         raise CommandError(ExitCode.FAILED, f"{options.model}: {error}") from error
     weights, runtime = output.with_suffix(".bin"), f"OpenVINO {openvino.__version__.split('-')[0]}"
     if options.json:

@@ -118,13 +118,13 @@ def without_provider(model: ModelProto) -> list[NodeProto]:
     ]
 
 
-def check_provided(model: ModelProto, path: str, option: str = "--ops") -> None:
-    """Raises CommandError if the model has nodes of operators that nobody provides. `option` adds libraries."""
+def check_provided(model: ModelProto, path: str) -> None:
+    """Raises CommandError if the model has nodes of operators that nobody provides."""
     if missing := sorted({type_of(node) for node in without_provider(model)}):
         raise CommandError(
             ExitCode.NOT_PROVIDED,
             f"nobody provides {', '.join(missing)}",
-            f"`polyop inspect {path}` has advice; {option} LIB adds a library of operators",
+            f"`polyop inspect {path}` has advice; --ops LIB adds a library of operators",
         )
 
 

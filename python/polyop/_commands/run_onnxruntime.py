@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs models in an execution provider of ONNX Runtime, for `polyop verify`.
+"""Runs models in an execution provider of ONNX Runtime, for `polyop run`, `verify` and `bench`.
 
 The request has "model", the "folder" of its external data or "" for the file's, "kind" and "value"
 (polyop.verifying.sides.How), "libraries", "threads", "accelerate" and "task":
-  describe   the reply describes the inputs and outputs: {"inputs": {name: {"type", "shape"}}, "outputs": …}
-  run        has "inputs", "outputs" (.npz) and "times"; the reply has "load_seconds", the "seconds" of every run, and a
-             "note" about where the nodes ran
+  describe   the reply describes the inputs and outputs, and has the metadata: {"inputs": {name: {"type", "shape"}},
+             "outputs": …, "metadata": {name: text}}
+  run        has "inputs", "outputs" (.npz) and how often to run (timed_runs); the reply has "load_seconds", the "seconds"
+             of every timed run, and a "note" about where the nodes ran
+  layers     has "inputs" and "outputs"; the reply has the "nodes": names, operators and mean times
 Every reply has "runtime". bridge.py documents the protocol.
 """
 
@@ -18,7 +20,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from polyop._commands.bridge import serve
+from polyop._commands.bridge import LAYER_RUNS, feeds_of, serve, timed_runs
 from polyop._commands.errors import CommandError, ExitCode
 from polyop.errors import PolyopError
 from polyop.verifying.sides import How, InOnnxRuntime
@@ -42,20 +44,24 @@ def describe(side: InOnnxRuntime, request: dict[str, Any]) -> dict[str, Any]:
 
     session = side.session
     ports = {"inputs": session.get_inputs(), "outputs": session.get_outputs()}
-    return {what: {value.name: tensor(value) for value in values} for what, values in ports.items()}
+    described = {what: {value.name: tensor(value) for value in values} for what, values in ports.items()}
+    return {**described, "metadata": session.get_modelmeta().custom_metadata_map}
 
 
 def run(side: InOnnxRuntime, request: dict[str, Any]) -> dict[str, Any]:
-    with np.load(request["inputs"]) as arrays:
-        feeds = dict(arrays)
+    feeds = feeds_of(request)
     note = side.where(feeds)
-    seconds = []
-    for _ in range(request["times"]):
-        start = time.perf_counter()
-        results: dict[str, Any] = dict(side.run(feeds))
-        seconds.append(time.perf_counter() - start)
+    results: dict[str, Any] = {}
+    seconds = timed_runs(lambda: results.update(side.run(feeds)), request)
     np.savez(request["outputs"], **results)
     return {"seconds": seconds, "note": note}
+
+
+def layers(side: InOnnxRuntime, request: dict[str, Any]) -> dict[str, Any]:
+    feeds = feeds_of(request)
+    results: dict[str, Any] = dict(side.run(feeds))
+    np.savez(request["outputs"], **results)
+    return {"nodes": side.node_times(feeds, LAYER_RUNS)}
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
@@ -66,7 +72,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         model = onnx.load(path, load_external_data=False) if folder else path
         side = InOnnxRuntime(model, how, Path(folder) if folder else None)
         loaded = time.perf_counter() - start
-        reply = {"describe": describe, "run": run}[request["task"]](side, request)
+        reply = {"describe": describe, "run": run, "layers": layers}[request["task"]](side, request)
     except (PolyopError, OSError):
         raise
     except Exception as error:  # ONNX Runtime's own types are not public

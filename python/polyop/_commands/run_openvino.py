@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs and times models in OpenVINO, for `polyop run`, `verify` and `bench`.
+"""Runs models in OpenVINO, for `polyop run`, `verify` and `bench`.
 
 The request has "model" (.onnx or .xml), "kind" (openvino or openvino-default, a kind of polyop.verifying.sides.How),
 "libraries", "threads" (0: all cores) and "task":
   describe   the reply describes the inputs and outputs, and has the metadata that `polyop convert` keeps:
              {"inputs": {name: {"type", "shape"}}, "outputs": …, "metadata": {name: text}}
-  run        has "inputs", "outputs" (.npz) and "times"; the reply has "load_seconds" and the "seconds" of every run
-  time       has "inputs", "outputs", "seconds" and "layers". After a warm-up, runs the model for at least "seconds".
-             The reply has the "seconds" of the runs in ascending order, or with "layers" the "nodes": names, operators
-             and mean times
+  run        has "inputs", "outputs" (.npz) and how often to run (timed_runs); the reply has "load_seconds" and the
+             "seconds" of every timed run
+  layers     has "inputs" and "outputs"; the reply has the "nodes": names, operators and mean times
 Every reply has "runtime". bridge.py documents the protocol.
 """
 
@@ -23,11 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from polyop._commands.bridge import serve
+from polyop._commands.bridge import LAYER_RUNS, feeds_of, serve, timed_runs
 from polyop._commands.errors import CommandError, ExitCode
 from polyop.verifying.sides import How, InOpenVino, name_of, openvino_core, read_openvino
 
-LAYER_RUNS = 10
 METADATA = ["polyop", "metadata"]
 """Where a file of OpenVINO's has the metadata of the ONNX file, as JSON."""
 TYPES = {"float": "f32", "half": "f16", "bfloat16": "bf16", "double": "f64", "boolean": "bool"}
@@ -53,21 +51,16 @@ def run(model: Path, how: How, request: dict[str, Any]) -> dict[str, Any]:
     start = time.perf_counter()
     runs = Runs(model, how, request)
     load_seconds = time.perf_counter() - start
-    seconds = [runs.once() for _ in range(request["times"])]
+    seconds = timed_runs(runs.once, request)
     runs.save(request["outputs"])
     return {"runtime": runs.side.runtime, "load_seconds": load_seconds, "seconds": seconds}
 
 
-def time_runs(model: Path, how: How, request: dict[str, Any]) -> dict[str, Any]:
-    runs = Runs(model, how, request, {"PERF_COUNT": True} if request["layers"] else {})
+def layers(model: Path, how: How, request: dict[str, Any]) -> dict[str, Any]:
+    runs = Runs(model, how, request, {"PERF_COUNT": True})
     runs.once()
     runs.save(request["outputs"])
-    if request["layers"]:
-        return {"nodes": runs.layers()}
-    seconds: list[float] = []
-    while len(seconds) < 3 or sum(seconds) < request["seconds"]:
-        seconds.append(runs.once())
-    return {"seconds": sorted(seconds)}
+    return {"nodes": runs.layers()}
 
 
 class Runs:
@@ -77,14 +70,10 @@ class Runs:
         self, model: Path, how: How, request: dict[str, Any], config: Mapping[str, object] = MappingProxyType({})
     ) -> None:
         self.side = InOpenVino(model, how, config=config)
-        with np.load(request["inputs"]) as arrays:
-            self._feeds = dict(arrays)
+        self._feeds = feeds_of(request)
 
-    def once(self) -> float:
-        """Runs the model and returns the seconds."""
-        start = time.perf_counter()
+    def once(self) -> None:
         self.side.infer(self._feeds)
-        return time.perf_counter() - start
 
     def save(self, path: str) -> None:
         """Writes the results of the last run."""
@@ -103,7 +92,7 @@ class Runs:
         return sorted(total.values(), key=lambda entry: -entry["mean_seconds"])
 
 
-TASKS = {"describe": describe, "run": run, "time": time_runs}
+TASKS = {"describe": describe, "run": run, "layers": layers}
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:

@@ -51,6 +51,7 @@ def run(
     letterbox: Size | None = None,
     mean: Sequence[float] | None = None,
     std: Sequence[float] | None = None,
+    provider: str = "",
     libraries: Sequence[str] = (),
     accelerate: bool = False,
     cluster: Cluster | None = None,
@@ -76,6 +77,7 @@ def run(
         resize, letterbox: scales images to (height, width) or to the extents of the "model", without or with their
             aspect ratio.
         mean, std: subtracted from the values of images, and divided by: one number, or one per channel.
+        provider: an execution provider of ONNX Runtime, "NAME[:key=value,…]"; by default the CPU's.
         libraries, accelerate: as in `polyop run`.
         cluster: runs on Ray. All machines must see the files under the same paths.
         progress: called with the phase, the number of finished files and their total number.
@@ -85,7 +87,8 @@ def run(
     streams, files = sources.split([sources.Input.parse(text) for text in inputs])
     images = ImageOptions(layout, range, color, resize, letterbox,
                           None if mean is None else tuple(mean), None if std is None else tuple(std))  # fmt: skip
-    session = SessionOptions(threads, tuple(str(Path(library).resolve()) for library in libraries), accelerate)
+    session = SessionOptions(threads, tuple(str(Path(library).resolve()) for library in libraries), accelerate,
+                             provider=provider)  # fmt: skip
     values = _constants(model, files, sets, constants or {}, images, session, memory)
     path = str(Path(model).resolve()) if cluster else str(model)
     job = Job(path, streams[0].name, values, tuple(outputs), format, batch, strict, memory, images, session)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ import numpy as np
 
 import polyop
 from polyop.batch.errors import BatchError, SampleError, describe_error
+from polyop.errors import PolyopError
 
 if TYPE_CHECKING:
     import onnxruntime as ort
@@ -79,6 +80,7 @@ class SessionOptions:
     libraries: tuple[str, ...] = ()  # further custom operators
     accelerate: bool = False
     gpu: bool = False
+    provider: str = ""
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,11 @@ def open_model(path: str | Path, options: SessionOptions | None = None) -> Model
     options = options or SessionOptions()
     if not Path(path).is_file():
         raise BatchError(f"'{path}': expected a file, found none")
+    if options.provider:
+        from polyop.verifying.sides import How, InOnnxRuntime
+
+        how = How("provider", options.provider, options.threads, options.libraries, options.accelerate)
+        return _opened(path, lambda: InOnnxRuntime(Path(path), how).session)
     settings = ort.SessionOptions()
     settings.intra_op_num_threads = options.threads
     settings.log_severity_level = 4  # errors are exceptions; others would break the progress bar
@@ -129,10 +136,20 @@ def open_model(path: str | Path, options: SessionOptions | None = None) -> Model
                 "this ONNX Runtime has no CUDAExecutionProvider for the GPU", "pip install onnxruntime-gpu"
             )
         providers.insert(0, "CUDAExecutionProvider")
-    try:
+
+    def create() -> ort.InferenceSession:
         for library in options.libraries:
             settings.register_custom_ops_library(library)
-        session = polyop.session(path, accelerate=options.accelerate, options=settings, providers=providers)
+        return polyop.session(path, accelerate=options.accelerate, options=settings, providers=providers)
+
+    return _opened(path, create)
+
+
+def _opened(path: str | Path, create: Callable[[], ort.InferenceSession]) -> Model:
+    try:
+        session = create()
+    except PolyopError:  # of a provider
+        raise
     except Exception as error:  # ONNX Runtime's error types are not public
         raise BatchError(
             f"'{path}' does not load: {describe_error(error)}", f"`polyop inspect {path}` shows what it needs"

@@ -195,7 +195,7 @@ def _check_shapes(model: onnx.ModelProto, shapes: Shapes | None) -> dict[str, li
             if any(d < 0 for d in own):
                 raise ModelError(
                     f"input '{info.name}': expected a fixed shape, got {own}: give its smallest, usual and largest shape, "
-                    f"as in --shapes {info.name}=1x3x224x224:1x3x512x512:4x3x1024x1024"
+                    f"as in --shape {info.name}=1x3x224x224:1x3x512x512:4x3x1024x1024"
                 )
             three = [own, own, own]
         if len(three) == 1:
@@ -239,7 +239,7 @@ def _explain(trt: Any, parser: Any, model: onnx.ModelProto) -> str:
             lines.append(f"    no plugin of this name is registered; registered are {', '.join(names) or 'none'}")
         if not get_tensorrt_op_path():
             lines.append("    polyop was built without its plugin library: build it where CUDA is installed")
-        lines.append("    write the operator with `polyop new`, or load its library (plugins=..., --plugins)")
+        lines.append("    write the operator with `polyop new`, or load its library (plugins=..., --ops)")
     lines += _messages(trt).errors[-3:] if not lines else []
     return "\n".join(lines)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Execution providers of ONNX Runtime by the text of --provider: NAME[:key=value,…]."""
+"""Execution providers of ONNX Runtime by the text of --provider: NAME[:key=value,…], or NAME:NUMBER for a device."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import onnxruntime as ort
 
@@ -27,7 +28,9 @@ _PACKAGES = {
     "openvino": "onnxruntime-openvino",
     "qnn": "onnxruntime-qnn",
 }
-_TEXT = re.compile(r"(?P<name>.+?)(?::(?P<options>[\w.]+=[^,]*(?:,[\w.]+=[^,]*)*))?", re.DOTALL)
+_TEXT = re.compile(r"(?P<name>.+?)(?::(?P<options>[\w.]+=[^,]*(?:,[\w.]+=[^,]*)*)|:(?P<device>\d+))?", re.DOTALL)
+_WITH_NUMBERS = ("cuda", "dml", "migraphx", "rocm", "tensorrt")
+"""Providers whose devices have numbers, in the option device_id."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,13 @@ def parse(text: str) -> Provider:
             "here, or the path of a plugin library",
             f"{package}write --provider NAME:key=value,… or /path/to/plugin.so",
         )
+    if device := match["device"]:
+        if short not in _WITH_NUMBERS:
+            raise PolyopError(
+                f"--provider {text}: expected {name}:key=value,…, because only devices of {', '.join(_WITH_NUMBERS)} have "
+                f"numbers, got '{device}'"
+            )
+        options["device_id"] = device
     return Provider(known[short], options)
 
 
@@ -133,11 +143,39 @@ def _plugin_devices(library: str) -> list[ort.OrtEpDevice]:
     return devices[:1]
 
 
-def count_nodes(
-    create: Callable[[ort.SessionOptions], ort.InferenceSession], run: Callable[[ort.InferenceSession], None]
-) -> Counter[str]:
+Create = Callable[[ort.SessionOptions], ort.InferenceSession]
+
+
+def count_nodes(create: Create, run: Callable[[ort.InferenceSession], None]) -> Counter[str]:
     """Returns how many nodes each provider runs, by ONNX Runtime's profile of a run. What a provider fused is one
     node."""
+    ran = {
+        (event["args"].get("node_index"), event["name"]): event["args"].get("provider", "")
+        for event in _kernel_times(create, run)
+    }
+    return Counter(ran.values())
+
+
+def node_times(create: Create, run: Callable[[ort.InferenceSession], None], runs: int) -> list[dict[str, Any]]:
+    """Returns the mean time of each node ("node", "operator", "mean_seconds"), the slowest first."""
+
+    def repeat(session: ort.InferenceSession) -> None:
+        for _ in range(runs):
+            run(session)
+
+    total: dict[str, dict[str, Any]] = {}
+    for event in _kernel_times(create, repeat):
+        name = event["name"].removesuffix(_KERNEL_TIME)
+        new = {"node": name, "operator": event["args"].get("op_name", ""), "mean_seconds": 0.0}
+        total.setdefault(name, new)["mean_seconds"] += event.get("dur", 0) * 1e-6 / runs
+    return sorted(total.values(), key=lambda entry: -entry["mean_seconds"])
+
+
+_KERNEL_TIME = "_kernel_time"
+
+
+def _kernel_times(create: Create, run: Callable[[ort.InferenceSession], None]) -> list[dict[str, Any]]:
+    """Returns the events of nodes in ONNX Runtime's profile."""
     with tempfile.TemporaryDirectory(prefix="polyop-", ignore_cleanup_errors=True) as folder:
         options = ort.SessionOptions()
         options.enable_profiling = True
@@ -145,9 +183,4 @@ def count_nodes(
         session = create(options)
         run(session)
         events = json.loads(Path(session.end_profiling()).read_text(encoding="utf-8", errors="replace"))
-    ran = {
-        (event["args"].get("node_index"), event["name"]): event["args"].get("provider", "")
-        for event in events
-        if event.get("cat") == "Node" and event["name"].endswith("_kernel_time")
-    }
-    return Counter(ran.values())
+    return [event for event in events if event.get("cat") == "Node" and event["name"].endswith(_KERNEL_TIME)]
