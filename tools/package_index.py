@@ -22,6 +22,7 @@ _FORMS = (
     re.compile(r"(?P<project>polyop\w*)-(?P<version>[^-]+)-.+\.whl"),
     re.compile(r"(?P<project>polyop\w*)-(?P<version>[^-]+)\.tar\.gz"),
     re.compile(r"(?P<project>polyop)_(?P<version>[^_]+)_.+\.deb"),
+    re.compile(r"(?P<project>polyop)-(?P<version>[^-]+)\.tgz"),
 )
 
 
@@ -41,7 +42,7 @@ def write_index(folder: Path, version: str) -> list[Path]:
     sums = {file: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
     projects: dict[str, list[Path]] = defaultdict(list)
     for file in files:
-        if file.suffix != ".deb":
+        if file.suffix not in (".deb", ".tgz"):  # npm's
             projects[_parts(file)["project"].replace("_", "-")].append(file)
     if not projects:
         raise SystemExit(f"{folder}: expected wheels or a source distribution of version {version}, got none")

@@ -11,6 +11,7 @@
 #   cuda      builds the wheel with CUDA kernels into dist/ if nvcc is installed (tools/cuda_wheel.sh)
 #   audit     checks the wheels' contents and requirements, and runs them in fresh environments
 #   deb       builds the Debian package into dist/ (tools/deb.sh)
+#   npm       builds the npm package (tools/wasm.sh) and packs it into dist/
 #   site      builds the documentation into build/site (tools/site.sh)
 #   index     writes dist/SHA256SUMS and the package index dist/index, and installs polyop from it as a user would
 #   tag       creates the tag vVERSION locally
@@ -20,7 +21,7 @@
 # pushes the tag. The workflow release.yml then builds and uploads the release.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-STEPS=(tree version tests source wheels cuda audit deb site index tag upload)
+STEPS=(tree version tests source wheels cuda audit deb npm site index tag upload)
 dry=no publish=no skipped=()
 while [ $# -gt 0 ]; do
   case "$1" in
@@ -91,6 +92,8 @@ do_audit() {
 }
 
 do_deb() { tools/deb.sh; }
+
+do_npm() { tools/wasm.sh && tar -C build/wasm -czf "dist/polyop-$VERSION.tgz" package; }
 
 do_site() { tools/site.sh; }
 

@@ -59,10 +59,13 @@ def tiny_wheel(folder: Path, project: str, version: str) -> Path:
 def test_pip_installs_the_version_and_no_other_file(tmp_path: Path) -> None:
     wheels = [tiny_wheel(tmp_path, "polyop", VERSION), tiny_wheel(tmp_path, "polyop_cuda13", VERSION)]
     tiny_wheel(tmp_path, "polyop", "99.0.0")
-    (tmp_path / f"polyop_{VERSION}_amd64.deb").write_bytes(b"a package")
+    others = [f"polyop-{VERSION}.tgz", f"polyop_{VERSION}_amd64.deb"]
+    for name in others:
+        (tmp_path / name).write_bytes(b"a package")
     write_index(tmp_path)
     sums = dict(reversed(line.split("  ")) for line in (tmp_path / "SHA256SUMS").read_text().splitlines())
-    assert sorted(sums) == sorted([*(w.name for w in wheels), f"polyop_{VERSION}_amd64.deb"])
+    assert sorted(sums) == sorted([*(w.name for w in wheels), *others])
+    assert not [file for file in (tmp_path / "index").rglob("*") if file.name in others]
     assert all(sums[w.name] == hashlib.sha256(w.read_bytes()).hexdigest() for w in wheels)
     with served(tmp_path) as address:
         pip = [

@@ -5,6 +5,7 @@ package.
 
 from __future__ import annotations
 
+import fnmatch
 import os
 import re
 import shutil
@@ -20,7 +21,7 @@ import polyop
 from tests.support import single_node
 from tests.support.processes import ROOT
 
-LONG = ("tests", "source", "wheels", "cuda", "audit", "deb", "site", "index")
+LONG = ("tests", "source", "wheels", "cuda", "audit", "deb", "npm", "site", "index")
 SKIP_LONG = [word for step in LONG for word in ("--skip", step)]
 
 
@@ -72,8 +73,8 @@ def test_a_dry_run_passes_all_steps_and_changes_nothing(checkout: Path) -> None:
     (checkout / "dist" / "polyop-0.0.1-py3-none-any.whl").write_bytes(b"an older one")
     code, said = release(checkout, "--dry-run", *SKIP_LONG)
     assert code == 0, said
-    steps = re.findall(r"\[(\d+)/12\] (\w+)", said)
-    assert [int(number) for number, _ in steps] == list(range(1, 13))
+    steps = re.findall(r"\[(\d+)/13\] (\w+)", said)
+    assert [int(number) for number, _ in steps] == list(range(1, 14))
     assert set(re.findall(r"\] (\w+): skipped", said)) == set(LONG)
     assert f"7  dist/{wheel.name}" in said
     assert "0.0.1" not in said
@@ -137,6 +138,21 @@ def test_workflows_call_existing_commands() -> None:
                 assert targets.issuperset(words), f"{path.name}: {command}"
             else:
                 assert tool == "gh" or (ROOT / tool).is_file(), f"{path.name}: {command}"
+
+
+def test_actions_are_pinned_by_commit_and_the_release_is_signed() -> None:
+    """A tag of an action may move. What a release signs are the checksums of all files that it uploads."""
+    for path in (ROOT / ".github" / "workflows").glob("*.yml"):
+        for action in re.findall(r"uses: (.*)$", path.read_text(), re.MULTILINE):
+            assert re.fullmatch(r"[\w.-]+/[\w./-]+@[0-9a-f]{40} # \S+", action), f"{path.name}: {action}"
+    text = (ROOT / ".github" / "workflows" / "release.yml").read_text()
+    uploaded = re.findall(r"^ +(dist/polyop\S+)$", text, re.MULTILINE)
+    names = [
+        f"polyop-1.0-{tag}.whl" for tag in ("cp311-manylinux_2_28_x86_64", "py3-none-win_amd64", "py3-none-macosx_12_0")
+    ]
+    for name in (*names, "polyop-1.0.tar.gz", "polyop-1.0.tgz", "polyop_1.0_amd64.deb", "polyop_cuda13-1.0-x.whl"):
+        assert any(fnmatch.fnmatch(f"dist/{name}", pattern) for pattern in uploaded), name
+    assert re.search(r"attest-build-provenance@.*\n +id: signature\n +with:\n +subject-checksums: \S+/SHA256SUMS", text)
 
 
 @pytest.mark.slow
