@@ -8,18 +8,11 @@
 #include <vector>
 
 #include "adapters/json_attributes.h"
-#include "core/elements.h"
 #include "core/guard.h"
 #include "core/pattern.h"
 
 namespace polyop {
 namespace {
-
-// A graph, and the elements of its constants.
-struct FileGraph {
-  Graph graph;
-  std::deque<std::vector<std::byte>> elements;
-};
 
 std::optional<DType> TypeNamed(const Json& name) {
   for (int i = 0; i < kNumDTypes; ++i) {
@@ -28,8 +21,8 @@ std::optional<DType> TypeNamed(const Json& name) {
   return std::nullopt;
 }
 
-void AddValue(const Json& json, FileGraph* file) {
-  GraphValue& value = file->graph.values.emplace_back();
+void AddValue(const Json& json, Graph* graph) {
+  GraphValue& value = graph->values.emplace_back();
   value.name = json.at("name");
   value.is_constant = json.at("constant");
   value.is_output = json.at("output");
@@ -39,44 +32,45 @@ void AddValue(const Json& json, FileGraph* file) {
     value.known.shape = Shape(std::span<const int64_t>(json.at("shape").get<std::vector<int64_t>>()));
   }
   const Json& data = json.at("data");
-  if (!data.is_array() || !value.known.dtype.has_value() || !value.known.shape.has_value()) return;
-  auto& bytes = file->elements.emplace_back(data.size() * SizeOf(*value.known.dtype) + 1);
-  for (size_t i = 0; i < data.size(); ++i) {
-    if (value.known.dtype == DType::kI64) {  // of which doubles hold 53 bits
-      const int64_t element = data[i].get<int64_t>();
-      std::copy_n(reinterpret_cast<const std::byte*>(&element), sizeof element, bytes.data() + i * sizeof element);
-    } else {
-      WriteElement(*value.known.dtype, bytes.data(), static_cast<int64_t>(i), data[i].get<double>());
-    }
-  }
-  value.known.constant = bytes.data();
+  if (!data.is_number() || !value.known.dtype.has_value() || !value.known.shape.has_value()) return;
+  value.known.constant = reinterpret_cast<const void*>(data.get<uintptr_t>());
 }
 
-std::vector<const GraphValue*> ValuesAt(const Json& indices, const Graph& graph) {
+std::vector<const GraphValue*> ValuesAt(const Json& indices, const std::deque<GraphValue>& all) {
   std::vector<const GraphValue*> values;
   for (const Json& index : indices) {
     const auto i = index.get<int64_t>();
-    values.push_back(i < 0 ? nullptr : &graph.values.at(static_cast<size_t>(i)));
+    values.push_back(i < 0 ? nullptr : &all.at(static_cast<size_t>(i)));
   }
   return values;
 }
 
-void AddNode(const Json& json, Graph* graph) {
+// outer: the node whose subgraph the graph is, if it is one.
+void AddNode(const Json& json, const std::deque<GraphValue>& values, const GraphNode* outer, Graph* graph) {
   GraphNode& node = graph->nodes.emplace_back();
   const std::string domain = json.at("domain"), type = json.at("type");
   node.type = domain.empty() || domain == "ai.onnx" ? type : domain + "::" + type;
   node.name = json.at("name");
+  node.graph = graph;
   node.attributes = std::make_unique<JsonAttributes>(json.at("attributes"));
-  node.inputs = ValuesAt(json.at("inputs"), *graph);
-  node.outputs = ValuesAt(json.at("outputs"), *graph);
-  node.captured = ValuesAt(json.at("captured"), *graph);
+  node.inputs = ValuesAt(json.at("inputs"), values);
+  node.outputs = ValuesAt(json.at("outputs"), values);
+  node.captured = ValuesAt(json.at("captured"), values);
   for (const GraphValue* const value : node.outputs) {
     if (value != nullptr) const_cast<GraphValue*>(value)->producer = &node;
   }
   for (const auto* const read : {&node.inputs, &node.captured}) {
     for (const GraphValue* const value : *read) {
-      if (value != nullptr) const_cast<GraphValue*>(value)->readers.push_back(&node);
+      const auto is_in = [&](const auto& all) { return std::find(all.begin(), all.end(), value) != all.end(); };
+      if (value == nullptr || (outer != nullptr && (is_in(outer->inputs) || is_in(outer->captured)))) continue;
+      const_cast<GraphValue*>(value)->readers.push_back(&node);
     }
+  }
+  for (const Json& inner : json.at("subgraphs")) {
+    Graph& subgraph = *node.subgraphs.emplace_back(std::make_unique<Graph>());
+    subgraph.inputs = ValuesAt(inner.at("inputs"), values);
+    subgraph.outputs = ValuesAt(inner.at("outputs"), values);
+    for (const Json& inner_node : inner.at("nodes")) AddNode(inner_node, values, &node, &subgraph);
   }
 }
 
@@ -98,24 +92,25 @@ Json Find(const std::string& name, const Json& json) {
   const auto patterns = Patterns();
   const auto pattern = std::find_if(patterns.begin(), patterns.end(), [&](const Pattern& p) { return name == p.name; });
   if (pattern == patterns.end()) return {{"error", Concat("expected the name of a pattern, got '", name, "'")}};
-  FileGraph file;
-  file.graph.opset = json.at("opset");
-  file.graph.sizes_are_fixed = json.at("sizes_are_fixed");
-  for (const Json& value : json.at("values")) AddValue(value, &file);
-  for (const Json& node : json.at("nodes")) AddNode(node, &file.graph);
+  Graph graph;
+  graph.opset = json.at("opset");
+  graph.sizes_are_fixed = json.at("sizes_are_fixed");
+  for (const Json& value : json.at("values")) AddValue(value, &graph);
+  for (const Json& node : json.at("nodes")) AddNode(node, graph.values, nullptr, &graph);
+  FindExtents(&graph);
   const auto index = [](const auto& all, const auto* item) {
     return std::find_if(all.begin(), all.end(), [&](const auto& other) { return &other == item; }) - all.begin();
   };
   const auto indices = [&](const std::vector<const GraphValue*>& values) {
     Json list = Json::array();
-    for (const GraphValue* const value : values) list.push_back(index(file.graph.values, value));
+    for (const GraphValue* const value : values) list.push_back(index(graph.values, value));
     return list;
   };
   Json matches = Json::array();
-  for (const GraphNode& node : file.graph.nodes) {
-    const std::optional<PatternMatch> match = FindAt(*pattern, file.graph, node);
+  for (const GraphNode& node : graph.nodes) {
+    const std::optional<PatternMatch> match = FindAt(*pattern, graph, node);
     if (!match.has_value()) continue;
-    matches.push_back({{"at", index(file.graph.nodes, match->at)},
+    matches.push_back({{"at", index(graph.nodes, match->at)},
                        {"inputs", indices(match->inputs)},
                        {"outputs", indices(match->outputs)},
                        {"node", match->node},

@@ -7,11 +7,13 @@
 /// Takes a graph as JSON, in which nodes are in topological order and values and nodes have indices:
 ///
 ///   {"opset": 18, "sizes_are_fixed": true,
-///    "values": [{"name": "x", "type": "f32", "shape": [1, 3], "constant": true, "output": false, "data": [1, 2, 3]}],
+///    "values": [{"name": "x", "type": "f32", "shape": [1, 3], "constant": true, "output": false, "data": 140054}],
 ///    "nodes": [{"domain": "", "type": "Conv", "name": "n", "inputs": [0, -1], "outputs": [1], "captured": [2],
-///               "attributes": {name: number, text or list}}]}
+///               "attributes": {name: number, text or list},
+///               "subgraphs": [{"inputs": [3], "outputs": [4], "nodes": […]}]}]}
 ///
-/// with polyop's names of types, and null for a type that it lacks, and for shapes and data that are not known.
+/// with polyop's names of types, and null for a type that it lacks, and for shapes and data that are not known. Data is
+/// the address of the elements of a constant, which the caller keeps.
 /// Returns what the pattern of this name finds:
 ///
 ///   {"matches": [{"at": 7, "inputs": [0], "outputs": [5], "node": "mmcv::MMCVCornerPool", "attributes": {…},

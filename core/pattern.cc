@@ -66,9 +66,14 @@ bool AddPattern(Pattern pattern) {
 }
 
 std::unique_ptr<StandardKernel> NodeKernelOf(const PatternMatch& match, const std::vector<KnownTensor>& inputs) {
-  NamedAttributes attributes(match);
   std::vector<KnownTensor> outputs;
   for (const GraphValue* const value : match.outputs) outputs.push_back(value->known);
+  return NodeKernelOf(match, inputs, outputs);
+}
+
+std::unique_ptr<StandardKernel> NodeKernelOf(const PatternMatch& match, const std::vector<KnownTensor>& inputs,
+                                             const std::vector<KnownTensor>& outputs) {
+  NamedAttributes attributes(match);
   return OperatorCall::OfNode({0, 0, attributes, inputs, outputs}, match.node);
 }
 
@@ -95,10 +100,30 @@ std::optional<PatternMatch> FindAt(const Pattern& pattern, const Graph& graph, c
   return found;
 }
 
+namespace {
+
+// Returns true if the value is computed from `ends` and constants alone.
+bool IsComputedFrom(const std::unordered_set<const GraphValue*>& ends, const GraphValue* value) {
+  constexpr size_t kMaxVisited = 1000;
+  std::unordered_set<const GraphValue*> seen;
+  std::vector<const GraphValue*> open = {value};
+  while (!open.empty()) {
+    value = open.back();
+    open.pop_back();
+    if (value == nullptr || value->is_constant || ends.contains(value) || !seen.insert(value).second) continue;
+    if (value->producer == nullptr || seen.size() > kMaxVisited) return false;
+    open.insert(open.end(), value->producer->inputs.begin(), value->producer->inputs.end());
+    open.insert(open.end(), value->producer->captured.begin(), value->producer->captured.end());
+  }
+  return true;
+}
+
+}  // namespace
+
 std::optional<Cone> ConeOf(const Graph& graph, const PatternMatch& match) {
   const std::unordered_set<const GraphValue*> ends(match.inputs.begin(), match.inputs.end());
   std::unordered_set<const GraphNode*> nodes;
-  std::unordered_set<const GraphValue*> constants;
+  std::unordered_set<const GraphValue*> constants, sized;
   std::vector<const GraphValue*> open(match.outputs.begin(), match.outputs.end());
   while (!open.empty()) {
     const GraphValue* const value = open.back();
@@ -110,6 +135,11 @@ std::optional<Cone> ConeOf(const Graph& graph, const PatternMatch& match) {
     }
     if (value->producer == nullptr) return std::nullopt;
     if (!nodes.insert(value->producer).second) continue;
+    const GraphNode* const size = Producer(value, {"Shape", "Size"});
+    if (size != nullptr && !IsComputedFrom(ends, size->input(0))) {
+      sized.insert(size->input(0));
+      continue;
+    }
     open.insert(open.end(), value->producer->inputs.begin(), value->producer->inputs.end());
     open.insert(open.end(), value->producer->captured.begin(), value->producer->captured.end());
   }
@@ -118,6 +148,7 @@ std::optional<Cone> ConeOf(const Graph& graph, const PatternMatch& match) {
     if (nodes.contains(&node)) cone.nodes.push_back(&node);
   }
   cone.constants.assign(constants.begin(), constants.end());
+  cone.sized.assign(sized.begin(), sized.end());
   return cone;
 }
 
@@ -147,7 +178,8 @@ std::vector<const GraphNode*> ReplaceableNodes(const PatternMatch& match, const 
   };
   // An input that depends on one of several outputs would make a cycle.
   std::vector<const GraphValue*> open(match.inputs.begin(), match.inputs.end());
-  std::unordered_set<const GraphValue*> seen(inputs);
+  open.insert(open.end(), cone.sized.begin(), cone.sized.end());
+  std::unordered_set<const GraphValue*> seen(open.begin(), open.end());
   while (match.outputs.size() > 1 && !open.empty()) {
     const GraphValue* const value = open.back();
     open.pop_back();
@@ -212,12 +244,48 @@ std::optional<double> Scalar(const GraphValue* value) {
   return numbers.has_value() && numbers->size() == 1 ? std::optional((*numbers)[0]) : std::nullopt;
 }
 
+std::optional<double> FilledWith(const GraphValue* value) {
+  if (const auto numbers = Numbers(value); numbers.has_value() && !numbers->empty()) {
+    const bool is_filled = std::count(numbers->begin(), numbers->end(), numbers->front()) == std::ssize(*numbers);
+    return is_filled ? std::optional(numbers->front()) : std::nullopt;
+  }
+  const GraphNode* const node = Producer(value, {"ConstantOfShape", "Expand", "Cast", "Identity"});
+  if (node == nullptr) return std::nullopt;
+  if (node->type != "ConstantOfShape") return FilledWith(node->input(0));
+  AttrValue number;
+  if (!node->attributes->Get("value", &number)) return 0;
+  return number.type == AttrType::kFloat ? number.floats[0] : static_cast<double>(number.ints[0]);
+}
+
 bool IsRead(const GraphValue* value) { return value != nullptr && (value->is_output || !value->readers.empty()); }
 
 bool SameShape(const GraphValue* a, const GraphValue* b) {
   if (a == nullptr || b == nullptr || a->shape() == nullptr || b->shape() == nullptr) return false;
   const auto& extents = a->shape()->span();
   return *a->shape() == *b->shape() && std::find(extents.begin(), extents.end(), kUnknownExtent) == extents.end();
+}
+
+const Graph& BodyOf(const GraphNode& loop) { return *loop.subgraphs.at(0); }
+
+std::vector<LoopState> StatesOf(const GraphNode& loop) {
+  const Graph& body = BodyOf(loop);
+  const bool is_loop = loop.type == "Loop";  // whose body has the step's number and the condition
+  const size_t first = is_loop ? 2 : 0;
+  const auto sliced = static_cast<size_t>(is_loop ? 0 : loop.Int("num_scan_inputs", 0));
+  std::vector<LoopState> states;
+  for (size_t i = first; i + sliced < loop.inputs.size(); ++i) {
+    states.push_back({loop.inputs[i], body.inputs.at(i), body.outputs.at(i - first / 2), loop.outputs.at(i - first)});
+  }
+  return states;
+}
+
+std::vector<std::pair<const GraphValue*, const GraphValue*>> ResultsOfSteps(const GraphNode& loop) {
+  std::vector<std::pair<const GraphValue*, const GraphValue*>> results;
+  const size_t conditions = loop.type == "Loop" ? 1 : 0;
+  for (size_t i = StatesOf(loop).size(); i < loop.outputs.size(); ++i) {
+    results.emplace_back(BodyOf(loop).outputs.at(i + conditions), loop.outputs[i]);
+  }
+  return results;
 }
 
 }  // namespace polyop

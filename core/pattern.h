@@ -12,6 +12,7 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <random>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,6 +23,7 @@
 
 namespace polyop {
 
+struct Graph;
 struct GraphNode;
 
 /// A tensor of a graph.
@@ -33,6 +35,8 @@ struct GraphValue {
   bool is_output = false;                 // the graph returns it
   const GraphNode* producer = nullptr;    // null: an input, a constant, or a tensor of an outer graph
   std::vector<const GraphNode*> readers;  // once for each input; also nodes whose subgraphs read it
+  /// Integers that follow from extents, of a vector or a scalar, as FindExtents finds them: unknown ones are negative.
+  std::optional<std::vector<int64_t>> integers;
 
   const Shape* shape() const { return known.shape.has_value() ? &*known.shape : nullptr; }
   int rank() const { return known.rank(); }
@@ -44,8 +48,10 @@ struct GraphNode {
   std::string name;
   std::vector<const GraphValue*> inputs, outputs;  // null: omitted
   std::vector<const GraphValue*> captured;         // what its subgraphs read
-  std::unique_ptr<AttrSource> attributes;
-  const void* of_runtime = nullptr;  // the runtime's node
+  std::vector<std::unique_ptr<Graph>> subgraphs;   // the body of a Loop or a Scan, the branches of an If
+  std::unique_ptr<AttrSource> attributes;          // a tensor of one element is a number
+  const Graph* graph = nullptr;                    // to which the node belongs
+  const void* of_runtime = nullptr;                // the runtime's node
 
   /// Returns null if the node has fewer, or omits it.
   const GraphValue* input(size_t i) const { return i < inputs.size() ? inputs[i] : nullptr; }
@@ -58,11 +64,12 @@ struct GraphNode {
 struct Graph {
   std::deque<GraphNode> nodes;  // each after those that it reads from
   std::deque<GraphValue> values;
+  std::vector<const GraphValue*> inputs, outputs;  // of a subgraph
   int opset = 0;
   bool sizes_are_fixed = true;  // false: of a file whose inputs have several sizes; extents are those of one run
 };
 
-/// Adds extents that follow from integers which the graph computes from shapes.
+/// Adds integers that the graph computes from shapes, and extents that follow from them.
 void FindExtents(Graph* graph);
 
 /// What a pattern found: an operator of polyop, or nodes around it, compute `outputs` from `inputs`.
@@ -79,6 +86,8 @@ struct PatternMatch {
   std::string refused;    // why it cannot be replaced, in a few words
   /// The range of the values with which the match is compared, for each input; by default [-2, 2] for real numbers.
   std::vector<std::pair<double, double>> ranges;
+  /// The shapes of the inputs, if the pattern knows more of them than the graph.
+  std::vector<Shape> shapes;
 
   /// Returns 0 if there is none.
   int64_t Parameter(std::string_view name) const;
@@ -92,6 +101,9 @@ struct Pattern {
   /// Returns the kernel, whose inputs and outputs are those of the match; null if there is none. Null: NodeKernelOf.
   std::unique_ptr<StandardKernel> (*make)(const PatternMatch& match) = nullptr;
   double min_work = 0;  // below, the nodes themselves are as fast
+  bool files_only = false;
+  /// Changes the random values with which a session compares a match: boxes must overlap.
+  void (*draw)(const PatternMatch& match, std::mt19937& random, std::span<const AnyTensor> inputs) = nullptr;
 };
 
 /// Returns all registered patterns.
@@ -103,6 +115,8 @@ bool AddPattern(Pattern pattern);
 
 /// Returns a call of the match's node with its outputs; null if polyop has no kernel for the types.
 std::unique_ptr<StandardKernel> NodeKernelOf(const PatternMatch& match, const std::vector<KnownTensor>& inputs);
+std::unique_ptr<StandardKernel> NodeKernelOf(const PatternMatch& match, const std::vector<KnownTensor>& inputs,
+                                             const std::vector<KnownTensor>& outputs);
 /// Returns the call with the match's own inputs.
 std::unique_ptr<StandardKernel> NodeKernelOf(const PatternMatch& match);
 std::unique_ptr<StandardKernel> KernelOf(const Pattern& pattern, const PatternMatch& match);
@@ -115,9 +129,10 @@ std::optional<PatternMatch> FindAt(const Pattern& pattern, const Graph& graph, c
 struct Cone {
   std::vector<const GraphNode*> nodes;       // in the order of the graph
   std::vector<const GraphValue*> constants;  // that they read
+  std::vector<const GraphValue*> sized;      // other values, of which they read the shape only
 };
 
-/// Returns nothing if the outputs depend on more than the inputs and constants.
+/// Returns nothing if the outputs depend on more than the inputs, constants and shapes.
 std::optional<Cone> ConeOf(const Graph& graph, const PatternMatch& match);
 
 /// Returns the nodes that one node with the match's outputs can replace: those of the cone whose other results nothing
@@ -134,6 +149,8 @@ std::vector<const GraphValue*> Trail(const GraphValue* value);
 std::optional<std::vector<double>> Numbers(const GraphValue* value);
 /// Returns the element of a constant of one element.
 std::optional<double> Scalar(const GraphValue* value);
+/// Returns the number that all elements of a tensor are equal to.
+std::optional<double> FilledWith(const GraphValue* value);
 /// Returns true if a node reads the value, or if the graph returns it.
 bool IsRead(const GraphValue* value);
 /// Returns the values that this one is moved to, in up to `steps` movements, each of which is its only reader.
@@ -142,5 +159,18 @@ std::vector<const GraphValue*> MovedOn(const GraphValue* value, int steps);
 std::optional<std::pair<const GraphValue*, double>> Operands(const GraphNode* node);
 /// Returns true if both shapes are known and equal.
 bool SameShape(const GraphValue* a, const GraphValue* b);
+
+/// A value that a Loop or a Scan passes from step to step.
+struct LoopState {
+  const GraphValue* first = nullptr;   // before the first step
+  const GraphValue* before = nullptr;  // in the body: at the start of a step
+  const GraphValue* after = nullptr;   // in the body: at the end of a step
+  const GraphValue* last = nullptr;    // after the last step
+};
+
+const Graph& BodyOf(const GraphNode& loop);
+std::vector<LoopState> StatesOf(const GraphNode& loop);
+/// Returns pairs: the result of a step in the body, and the joined results of all steps.
+std::vector<std::pair<const GraphValue*, const GraphValue*>> ResultsOfSteps(const GraphNode& loop);
 
 }  // namespace polyop

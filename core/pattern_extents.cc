@@ -2,7 +2,7 @@
 // Extents that follow from integers which the graph computes from shapes, as exporters write them for dynamic sizes:
 // Reshape(x, Concat(Shape(x)[0], 4, -1)). Runtimes know only those that they can fold.
 #include <algorithm>
-#include <unordered_map>
+#include <utility>
 
 #include "core/pattern.h"
 
@@ -20,12 +20,15 @@ class Extents {
 
  private:
   // Returns the elements of a vector or a scalar of integers.
-  std::optional<Integers> Elements(const GraphValue* value) const {
+  static std::optional<Integers> Elements(const GraphValue* value) {
     if (value == nullptr || value->rank() > 1) return std::nullopt;
-    const auto found = elements_.find(value);
-    if (found != elements_.end()) return found->second;
+    if (value->integers.has_value()) return value->integers;
     if (value->known.dtype != DType::kI64 || value->known.constant == nullptr) return std::nullopt;
     return value->known.Values<int64_t>();
+  }
+
+  static void Know(const GraphValue* value, Integers elements) {
+    const_cast<GraphValue*>(value)->integers = std::move(elements);
   }
 
   static void Set(const GraphValue* value, const Shape& shape) {
@@ -46,11 +49,14 @@ class Extents {
       const auto rank = static_cast<int64_t>(shape.size());
       const auto position = [&](int64_t i) { return std::clamp<int64_t>(i < 0 ? i + rank : i, 0, rank); };
       const int64_t first = position(node.Int("start", 0)), end = position(node.Int("end", rank));
-      if (first <= end) elements_[output] = Integers(shape.begin() + first, shape.begin() + end);
+      if (first <= end) Know(output, Integers(shape.begin() + first, shape.begin() + end));
       return;
     }
+    if (node.type == "Size" && node.input(0) != nullptr && node.input(0)->rank() == 1) {
+      return Know(output, {(*node.input(0)->shape())[0]});
+    }
     if (node.Is({"Cast", "Identity", "Unsqueeze", "Squeeze"})) {
-      if (const auto same = Elements(node.input(0))) elements_[output] = *same;
+      if (const auto same = Elements(node.input(0))) Know(output, *same);
       return;
     }
     if (node.type == "Concat") {
@@ -60,7 +66,7 @@ class Extents {
         if (!elements.has_value()) return;
         all.insert(all.end(), elements->begin(), elements->end());
       }
-      elements_[output] = all;
+      Know(output, all);
       return;
     }
     if (!node.Is({"Gather", "Slice", "Mul"})) return;
@@ -88,7 +94,7 @@ class Extents {
     } else {
       return;
     }
-    elements_[output] = chosen;
+    Know(output, chosen);
   }
 
   void AddShapes(const GraphNode& node) const {
@@ -103,6 +109,10 @@ class Extents {
         result.push_back(extent == 0 && static_cast<int>(d) < shape->rank() ? (*shape)[static_cast<int>(d)] : extent);
       }
       Balance(*shape, &result);
+    } else if (node.type == "ConstantOfShape") {
+      const auto target = Elements(node.input(0));
+      if (!target.has_value()) return;
+      for (const int64_t extent : *target) result.push_back(extent);
     } else if (node.type == "Transpose") {
       AttrValue perm;
       if (!node.attributes->Get("perm", &perm) || perm.ints.size() != static_cast<size_t>(shape->rank())) return;
@@ -141,8 +151,6 @@ class Extents {
     }
     if (rest % product == 0) (*to)[unknown] = rest / product;
   }
-
-  std::unordered_map<const GraphValue*, Integers> elements_;
 };
 
 }  // namespace

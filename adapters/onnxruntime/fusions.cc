@@ -22,6 +22,7 @@ const OrtNode* RuntimeNode(const GraphNode* node) { return static_cast<const Ort
 bool MayMatch(const std::vector<const OrtNode*>& nodes) {
   std::set<std::string_view> ends;
   for (const Pattern& pattern : Patterns()) {
+    if (pattern.files_only) continue;
     for (const std::string_view end : pattern.ends) ends.insert(end.substr(end.rfind(':') + 1));
   }
   return std::any_of(nodes.begin(), nodes.end(), [&](const OrtNode* node) {
@@ -49,9 +50,9 @@ struct Search {
   Graph graph;
   std::set<const GraphNode*> taken;
 
-  Status Compare(const PatternMatch& match, const Cone& cone, const StandardKernel& kernel) {
-    const auto [known, is_new] = comparisons.try_emplace(SignatureOf(match, cone));
-    if (is_new) known->second = CompareWithRuntime(of_runtime, match, cone, kernel);
+  Status Compare(const Pattern& pattern, const PatternMatch& match, const Cone& cone, const StandardKernel& kernel) {
+    const auto [known, is_new] = comparisons.try_emplace(SignatureOf(of_runtime, match, cone));
+    if (is_new) known->second = CompareWithRuntime(of_runtime, pattern, match, cone, kernel);
     return known->second;
   }
 
@@ -64,10 +65,19 @@ struct Search {
     const auto is_free = [&](const GraphNode* node) { return !taken.contains(node) && IsFree(RuntimeNode(node)); };
     if (nodes.empty()) return Unsupported("other nodes read its intermediate results");
     if (!std::all_of(nodes.begin(), nodes.end(), is_free)) return Unsupported("its nodes belong to another part");
+    // Older releases give a fused node only what its nodes read outside of their subgraphs.
+    const auto is_read = [&](const GraphValue* value) {
+      return std::any_of(nodes.begin(), nodes.end(), [&](const GraphNode* node) {
+        return std::find(node->inputs.begin(), node->inputs.end(), value) != node->inputs.end();
+      });
+    };
+    if (CurrentHost().release < 31 && !std::all_of(match.inputs.begin(), match.inputs.end(), is_read)) {
+      return Unsupported("only subgraphs read its inputs, which this ONNX Runtime does not pass on");
+    }
     Fusion fusion;
     fusion.kernel = KernelOf(pattern, match);
     if (fusion.kernel == nullptr) return Unsupported("polyop has no kernel for its types");
-    if (!match.is_exact) POLYOP_RETURN_IF_ERROR(Compare(match, *cone, *fusion.kernel));
+    if (!match.is_exact) POLYOP_RETURN_IF_ERROR(Compare(pattern, match, *cone, *fusion.kernel));
     taken.insert(nodes.begin(), nodes.end());
     for (const GraphNode* const node : nodes) fusion.nodes.push_back(RuntimeNode(node));
     fusion.name = Concat(match.node, match.at->name.empty() ? "" : " (node '" + match.at->name + "')");
@@ -147,6 +157,7 @@ Status FindFusions(const OrtGraph* graph, const ProviderOptions& options, Compar
   POLYOP_RETURN_IF_ERROR(ReadGraph(graph, &search.graph));
   FindExtents(&search.graph);
   for (const Pattern& pattern : Patterns()) {
+    if (pattern.files_only) continue;
     for (const GraphNode& node : search.graph.nodes) {
       const std::optional<PatternMatch> match = FindAt(pattern, search.graph, node);
       if (!match.has_value()) continue;

@@ -10,12 +10,23 @@
 namespace polyop::onnxruntime {
 namespace {
 
-constexpr int64_t kMaxConstant = 4096;  // the indices of a scatter belong to a pattern, weights do not
+constexpr int64_t kMaxConstant = 1 << 22;  // indices and positions belong to a pattern, large weights do not
 
 class Reader {
  public:
-  explicit Reader(Graph* graph) : graph_(graph) {}
+  explicit Reader(Graph* graph, const Reader* outer = nullptr)
+      : graph_(graph), outer_(outer), symbols_(outer != nullptr ? outer->symbols_ : &own_symbols_) {}
 
+  Status AddNodes(const OrtGraph* graph) {
+    size_t count = 0;
+    POLYOP_RETURN_IF_ERROR(FromOrt(Api().Graph_GetNumNodes(graph, &count)));
+    std::vector<const OrtNode*> nodes(count);
+    POLYOP_RETURN_IF_ERROR(FromOrt(Api().Graph_GetNodes(graph, nodes.data(), count)));
+    for (const OrtNode* const node : nodes) POLYOP_RETURN_IF_ERROR(AddNode(node));
+    return Status::Ok();
+  }
+
+ private:
   Status AddNode(const OrtNode* node) {
     GraphNode& added = graph_->nodes.emplace_back();
     const char *domain = "", *type = "", *name = "";
@@ -26,26 +37,42 @@ class Reader {
     added.type = standard ? type : Concat(domain, "::", type);
     added.name = name;
     added.of_runtime = node;
+    added.graph = graph_;
     added.attributes = std::make_unique<GraphAttributes>(node);
     std::vector<const OrtValueInfo*> values;
     POLYOP_RETURN_IF_ERROR(InputsOf(node, &values));
     POLYOP_RETURN_IF_ERROR(AddValues(values, &added.inputs, nullptr));
     POLYOP_RETURN_IF_ERROR(OutputsOf(node, &values));
     POLYOP_RETURN_IF_ERROR(AddValues(values, &added.outputs, &added));
-    size_t count = 0;
-    POLYOP_RETURN_IF_ERROR(FromOrt(Api().Node_GetNumImplicitInputs(node, &count)));
-    values.resize(count);
-    POLYOP_RETURN_IF_ERROR(FromOrt(Api().Node_GetImplicitInputs(node, values.data(), count)));
+    POLYOP_RETURN_IF_ERROR(CapturedBy(node, &values));
     POLYOP_RETURN_IF_ERROR(AddValues(values, &added.captured, nullptr));
     for (const auto* const read : {&added.inputs, &added.captured}) {
       for (const GraphValue* const value : *read) {
-        if (value != nullptr) const_cast<GraphValue*>(value)->readers.push_back(&added);
+        if (value == nullptr || !by_name_.contains(value->name)) continue;  // omitted, or of an outer graph
+        const_cast<GraphValue*>(value)->readers.push_back(&added);
       }
+    }
+    return AddSubgraphs(node, &added);
+  }
+
+  Status AddSubgraphs(const OrtNode* node, GraphNode* added) {
+    size_t count = 0;
+    POLYOP_RETURN_IF_ERROR(FromOrt(Api().Node_GetNumSubgraphs(node, &count)));
+    std::vector<const OrtGraph*> graphs(count);
+    POLYOP_RETURN_IF_ERROR(FromOrt(Api().Node_GetSubgraphs(node, graphs.data(), count, nullptr)));
+    for (const OrtGraph* const graph : graphs) {
+      Graph& read = *added->subgraphs.emplace_back(std::make_unique<Graph>());
+      Reader reader(&read, this);
+      std::vector<const OrtValueInfo*> values;
+      POLYOP_RETURN_IF_ERROR(EndsOf(graph, true, &values));
+      POLYOP_RETURN_IF_ERROR(reader.AddValues(values, &read.inputs, nullptr));
+      POLYOP_RETURN_IF_ERROR(reader.AddNodes(graph));
+      POLYOP_RETURN_IF_ERROR(EndsOf(graph, false, &values));
+      POLYOP_RETURN_IF_ERROR(reader.AddValues(values, &read.outputs, nullptr));
     }
     return Status::Ok();
   }
 
- private:
   Status AddValues(const std::vector<const OrtValueInfo*>& infos, std::vector<const GraphValue*>* values,
                    const GraphNode* producer) {
     for (const OrtValueInfo* const info : infos) {
@@ -62,9 +89,11 @@ class Reader {
     const char* name = "";
     if (info != nullptr) POLYOP_RETURN_IF_ERROR(FromOrt(Api().GetValueInfoName(info, &name)));
     if (*name == '\0') return Status::Ok();
+    for (const Reader* reader = this; reader != nullptr; reader = reader->outer_) {
+      const auto known = reader->by_name_.find(name);
+      if (known != reader->by_name_.end()) return *added = known->second, Status::Ok();
+    }
     GraphValue*& value = by_name_[name];
-    *added = value;
-    if (value != nullptr) return Status::Ok();
     *added = value = &graph_->values.emplace_back();
     value->name = name;
     POLYOP_RETURN_IF_ERROR(ReadValue(info, kMaxConstant, &value->known));
@@ -87,25 +116,24 @@ class Reader {
     for (size_t d = 0; d < rank; ++d) {
       int64_t& extent = (*shape)[static_cast<int>(d)];
       if (extent >= 0 || names[d] == nullptr || *names[d] == '\0') continue;
-      extent = symbols_.try_emplace(names[d], kUnknownExtent - 1 - static_cast<int64_t>(symbols_.size())).first->second;
+      extent =
+          symbols_->try_emplace(names[d], kUnknownExtent - 1 - static_cast<int64_t>(symbols_->size())).first->second;
     }
     return Status::Ok();
   }
 
   Graph* graph_;
+  const Reader* outer_;
   std::unordered_map<std::string, GraphValue*> by_name_;
-  std::map<std::string, int64_t> symbols_;
+  std::map<std::string, int64_t> own_symbols_;
+  std::map<std::string, int64_t>* const symbols_;  // of all graphs
 };
 
 }  // namespace
 
 Status ReadGraph(const OrtGraph* graph, Graph* read) {
+  POLYOP_RETURN_IF_ERROR(Reader(read).AddNodes(graph));
   size_t count = 0;
-  POLYOP_RETURN_IF_ERROR(FromOrt(Api().Graph_GetNumNodes(graph, &count)));
-  std::vector<const OrtNode*> nodes(count);
-  POLYOP_RETURN_IF_ERROR(FromOrt(Api().Graph_GetNodes(graph, nodes.data(), count)));
-  Reader reader(read);
-  for (const OrtNode* const node : nodes) POLYOP_RETURN_IF_ERROR(reader.AddNode(node));
   POLYOP_RETURN_IF_ERROR(FromOrt(Api().Graph_GetNumOperatorSets(graph, &count)));
   std::vector<const char*> domains(count);
   std::vector<int64_t> versions(count);

@@ -10,7 +10,7 @@
 
 namespace polyop::onnxruntime {
 
-/// Reads a graph, without the nodes of its subgraphs. Constants are valid while the runtime's graph is.
+/// Reads a graph. Constants are valid while the runtime's graph is.
 Status ReadGraph(const OrtGraph* graph, Graph* read);
 
 }  // namespace polyop::onnxruntime

@@ -4,9 +4,11 @@
 #if ORT_API_VERSION >= 24
 
 #include <array>
+#include <span>
 
 #include "adapters/onnxruntime/node_attributes.h"
 #include "adapters/onnxruntime/session_call.h"
+#include "core/elements.h"
 
 namespace polyop::onnxruntime {
 namespace {
@@ -83,7 +85,35 @@ Status ReadInput(const OrtKernelInfo* info, size_t index, KnownTensor* tensor) {
 bool GraphAttributes::Get(const char* name, AttrValue* value) {
   const OrtOpAttr* attribute = nullptr;
   const bool found = FromOrt(Api().Node_GetAttributeByName(node_, name, &attribute)).ok();
-  return found && attribute != nullptr && ReadAttribute(attribute, value);
+  if (!found || attribute == nullptr) return false;
+  OrtOpAttrType type = ORT_OP_ATTR_UNDEFINED;
+  if (!FromOrt(Api().OpAttr_GetType(attribute, &type)).ok()) return false;
+  if (type != ORT_OP_ATTR_TENSOR) return ReadAttribute(attribute, value);
+  OrtValue* raw = nullptr;
+  AnyTensor tensor;
+  if (!FromOrt(Api().OpAttr_GetTensorAttributeAsOrtValue(attribute, &raw)).ok()) return false;
+  const std::unique_ptr<OrtValue, decltype(Api().ReleaseValue)> owned(raw, Api().ReleaseValue);
+  if (!ReadTensor(raw, &tensor).ok() || tensor.shape.NumElements() != 1) return false;
+  const double number = ReadElement(tensor.dtype, tensor.data, 0);
+  *value = IsReal(tensor.dtype) ? AttrValue::Float(number) : AttrValue::Int(static_cast<int64_t>(number));
+  return true;
+}
+
+Status ReadTensor(const OrtValue* value, AnyTensor* tensor) {
+  if (value == nullptr) return Unsupported("a tensor without elements");
+  ONNXTensorElementDataType type = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
+  OrtTensorTypeAndShapeInfo* raw = nullptr;
+  POLYOP_RETURN_IF_ERROR(FromOrt(Api().GetTensorTypeAndShape(value, &raw)));
+  const TypeAndShape info(raw);
+  size_t rank = 0;
+  POLYOP_RETURN_IF_ERROR(FromOrt(Api().GetTensorElementType(raw, &type)));
+  POLYOP_RETURN_IF_ERROR(FromOrt(Api().GetDimensionsCount(raw, &rank)));
+  std::vector<int64_t> extents(rank);
+  POLYOP_RETURN_IF_ERROR(FromOrt(Api().GetDimensions(raw, extents.data(), rank)));
+  if (!FromOrt(type, &tensor->dtype)) return Unsupported("an element type");
+  tensor->shape = Shape(std::span<const int64_t>(extents));
+  tensor->present = true;
+  return FromOrt(Api().GetTensorMutableData(const_cast<OrtValue*>(value), &tensor->data));
 }
 
 Status ReadValue(const OrtValueInfo* value, int64_t max_constant, KnownTensor* tensor) {
@@ -112,6 +142,28 @@ Status OutputsOf(const OrtNode* node, std::vector<const OrtValueInfo*>* values) 
   POLYOP_RETURN_IF_ERROR(FromOrt(Api().Node_GetNumOutputs(node, &count)));
   values->resize(count);
   return FromOrt(Api().Node_GetOutputs(node, values->data(), count));
+}
+
+Status CapturedBy(const OrtNode* node, std::vector<const OrtValueInfo*>* values) {
+  size_t count = 0;
+  POLYOP_RETURN_IF_ERROR(FromOrt(Api().Node_GetNumImplicitInputs(node, &count)));
+  values->resize(count);
+  return FromOrt(Api().Node_GetImplicitInputs(node, values->data(), count));
+}
+
+Status ReadBy(const OrtNode* node, std::vector<const OrtValueInfo*>* values) {
+  std::vector<const OrtValueInfo*> captured;
+  POLYOP_RETURN_IF_ERROR(InputsOf(node, values));
+  POLYOP_RETURN_IF_ERROR(CapturedBy(node, &captured));
+  values->insert(values->end(), captured.begin(), captured.end());
+  return Status::Ok();
+}
+
+Status EndsOf(const OrtGraph* graph, bool inputs, std::vector<const OrtValueInfo*>* values) {
+  size_t count = 0;
+  POLYOP_RETURN_IF_ERROR(FromOrt((inputs ? Api().Graph_GetNumInputs : Api().Graph_GetNumOutputs)(graph, &count)));
+  values->resize(count);
+  return FromOrt((inputs ? Api().Graph_GetInputs : Api().Graph_GetOutputs)(graph, values->data(), count));
 }
 
 Status ReadNode(const OrtNode* node, KnownNode* known) {

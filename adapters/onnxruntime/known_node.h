@@ -30,7 +30,10 @@ Status ReadNode(const OrtKernelInfo* info, KnownNode* known);
 /// Reads what the graph states of a value, and the elements of constants of up to `max_constant`.
 Status ReadValue(const OrtValueInfo* value, int64_t max_constant, KnownTensor* tensor);
 
-/// The attributes of a graph's node.
+/// Gives the type, the shape and the elements of a tensor, which are the runtime's.
+Status ReadTensor(const OrtValue* value, AnyTensor* tensor);
+
+/// The attributes of a graph's node. A tensor of one element is a number.
 class GraphAttributes : public AttrSource {
  public:
   explicit GraphAttributes(const OrtNode* node) : node_(node) {}
@@ -43,6 +46,11 @@ class GraphAttributes : public AttrSource {
 /// Returns the values of a node; null for omitted ones.
 Status InputsOf(const OrtNode* node, std::vector<const OrtValueInfo*>* values);
 Status OutputsOf(const OrtNode* node, std::vector<const OrtValueInfo*>* values);
+/// Returns the inputs, and what the node's subgraphs read.
+Status ReadBy(const OrtNode* node, std::vector<const OrtValueInfo*>* values);
+Status CapturedBy(const OrtNode* node, std::vector<const OrtValueInfo*>* values);
+/// Returns the inputs or the outputs of a graph.
+Status EndsOf(const OrtGraph* graph, bool inputs, std::vector<const OrtValueInfo*>* values);
 
 }  // namespace polyop::onnxruntime
 

@@ -15,11 +15,11 @@ namespace polyop::onnxruntime {
 
 /// Returns a text that parts have in common if they are the same nodes with the same constants and sizes. Layers of a
 /// model are, and one comparison holds for all.
-std::string SignatureOf(const PatternMatch& match, const Cone& cone);
+std::string SignatureOf(const OrtGraph* graph, const PatternMatch& match, const Cone& cone);
 
 /// Returns an error unless `kernel` computes what the nodes compute, for random values; dimensions that the graph does
 /// not state get different sizes. The nodes must be standard ones.
-Status CompareWithRuntime(const OrtGraph* graph, const PatternMatch& match, const Cone& cone,
+Status CompareWithRuntime(const OrtGraph* graph, const Pattern& pattern, const PatternMatch& match, const Cone& cone,
                           const StandardKernel& kernel);
 
 }  // namespace polyop::onnxruntime

@@ -146,7 +146,7 @@ def test_align_corners_by_rounded_scales(tmp_path: Path) -> None:
     ("by", "numbers", "attributes", "said"),
     [
         ("sizes", [2, 3, 30, 11], {"antialias": 1}, "antialias 1"),
-        ("sizes", [2, 3, 30, 11], {"cubic_coeff_a": -2.0}, "cubic_coeff_a -2.0"),
+        ("sizes", [2, 3, 30, 11], {"cubic_coeff_a": -2.0}, "cubic_coeff_a -2"),
         ("sizes", [2, 3, 30, 11], {"keep_aspect_ratio_policy": "not_larger"}, "keep_aspect_ratio_policy not_larger"),
         ("scales", [1, 1, 1.5, 2], {"coordinate_transformation_mode": "asymmetric"}, "rounded sizes"),
         ("scales", [1.5], {"axes": [3]}, "expected axes of rows and columns"),

@@ -11,9 +11,12 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+import torch
 from onnx import helper, numpy_helper
 
 from polyop.optimizing import optimize
+from tests.runtimes.test_execution_provider import provided
+from tests.runtimes.test_provider_patterns import check
 from tests.support.exported import nodes
 from tests.support.processes import ROOT
 from tests.support.tensorrt_rtx import HAS_PLUGINS, NO_ENGINE, build_all
@@ -58,7 +61,13 @@ def test_every_form_becomes_deform_conv(forms: Path, tmp_path: Path) -> None:
         assert attributes.items() >= ATTRIBUTES[int(before.name[0])].items()
 
 
-def test_what_only_resembles_it_stays(forms: Path) -> None:
+def test_sessions_find_every_form(forms: Path) -> None:
+    for path in sorted(forms.iterdir()):
+        given = {i.name: torch.randn([int(n) for n in i.shape]) for i in provided(path).get_inputs()}
+        check(path, [given], tolerance=1e-3)
+
+
+def test_what_only_resembles_it_stays(forms: Path, tmp_path: Path) -> None:
     """With other positions, without padding for corners outside, and with the weights of two corners exchanged."""
     other, unpadded, exchanged = (onnx.load(forms / "0_GatherND.onnx") for _ in range(3))
     (positions,) = [
@@ -81,6 +90,9 @@ def test_what_only_resembles_it_stays(forms: Path) -> None:
         (finding,) = optimize(model).findings
         assert not finding.replaced
         assert why in finding.why, finding.why
+    given = {i.name: torch.randn([int(n) for n in i.shape]) for i in provided(exchanged).get_inputs()}
+    onnx.save(exchanged, tmp_path / "exchanged.onnx")
+    check(tmp_path / "exchanged.onnx", [given], expected=0, tolerance=1e-3)
 
 
 @pytest.mark.parametrize(("name", "count"), [("BiRefNet's decoder", 16), ("BasicVSR++'s alignment", 3)])

@@ -5,24 +5,37 @@ ONNX Runtime's, and that near misses stay as they are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import numpy as np
 import onnx
 import onnxruntime as ort
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from tests.optimize.test_optimize import Second, Swapped, in_subgraph
+from tests.optimize.test_optimize_best_box_nms import (
+    set_to_infinity,
+    set_to_zero,
+    weakened,
+    with_a_mask_of_what_is_left,
+)
 from tests.optimize.test_optimize_corner_pool import Along, Doubled, Flipped
-from tests.runtimes.test_execution_provider import compare, options, plain, provided
+from tests.optimize.test_optimize_fourier_transform import model as transform
+from tests.optimize.test_optimize_fourier_transform import spectrum
+from tests.optimize.test_optimize_greedy_nms import among_the_best, at_most_five, from_the_first, from_the_last
+from tests.optimize.test_optimize_multi_level_roi_align import MultiScale, export
+from tests.optimize.test_optimize_multi_level_roi_align import inputs as pyramid
+from tests.runtimes.test_execution_provider import claimed, compare, options, plain, provided
 from tests.support.deformable_attention import First, inputs
 from tests.support.exported import write
 from tests.support.optimizable import Pool, corner_pool_inputs
+from tests.support.suppression import detections, scripted
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-Tensors = Mapping[str, torch.Tensor]
+Tensors = Mapping[str, Tensor]
 
 
 def fused(session: ort.InferenceSession) -> int:
@@ -138,3 +151,70 @@ def test_near_misses_of_deformable_attention_are_left(tmp_path: Path) -> None:
             break
     onnx.save(model, tmp_path / "m.onnx")
     check(tmp_path / "m.onnx", [given], expected=0)
+
+
+# ---- multi-level RoIAlign ----------------------------------------------------------------------------------
+
+
+def test_multi_level_roi_align(tmp_path: Path) -> None:
+    module = MultiScale()
+    path = export(module, tmp_path / "m.onnx", "torchscript")
+    check(path, [pyramid(module, seed, count) for seed, count in ((0, 2), (1, 40), (2, 300))], tolerance=2e-4)
+
+
+def test_another_choice_of_levels_is_left(tmp_path: Path) -> None:
+    module = MultiScale(moved=0.1)
+    check(export(module, tmp_path / "m.onnx", "torchscript"), [pyramid(module, 0)], expected=0)
+
+
+# ---- suppression in loops ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "suppress",
+    [from_the_first, from_the_last, among_the_best, set_to_zero, set_to_infinity, with_a_mask_of_what_is_left],
+    ids=lambda f: f.name,
+)
+def test_suppression(suppress: Callable[..., Tensor], tmp_path: Path) -> None:
+    check(scripted(suppress, 0.5, tmp_path), [detections(n) for n in (60, 150, 2)], tolerance=0)
+
+
+@pytest.mark.parametrize("suppress", [at_most_five, weakened], ids=lambda f: f.name)
+def test_other_suppression_is_left(suppress: Callable[..., Tensor], tmp_path: Path) -> None:
+    check(scripted(suppress, 0.5, tmp_path), [detections(60)], expected=0, tolerance=0)
+
+
+def test_another_overlap_is_left(tmp_path: Path) -> None:
+    """The loop's form is that of suppression, but it divides by the larger area."""
+    path = scripted(from_the_first, 0.5, tmp_path)
+    model = onnx.load(path)
+    (loop,) = [node for node in model.graph.node if node.op_type == "Loop"]
+    (add,) = [node for node in loop.attribute[0].g.node if node.op_type == "Add"]
+    add.op_type = "Max"
+    onnx.save(model, path)
+    check(path, [detections(60)], expected=0, tolerance=0)
+
+
+# ---- Fourier transforms ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis", "opset", "length", "attributes"),
+    [
+        ([2, 250, 1], 1, 17, None, {"onesided": 1}),
+        ([2, 24, 7, 2], 1, 20, 24, {"inverse": 1}),
+        ([3, 5, 7, 2], 0, 19, None, {}),
+    ],
+)
+def test_fourier_transform(
+    shape: list[int], axis: int, opset: int, length: int | None, attributes: dict[str, int]
+) -> None:
+    session = provided(transform(shape, axis, opset, length, **attributes))
+    assert claimed(session) == ["DFT"]
+    x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    want = spectrum(x, axis, bool(attributes.get("inverse")), bool(attributes.get("onesided")))
+    np.testing.assert_allclose(session.run(None, {"x": x})[0], want, atol=1e-4)
+
+
+def test_another_length_is_left() -> None:
+    assert claimed(provided(transform([2, 24, 2], 1, 17, 16))) == []

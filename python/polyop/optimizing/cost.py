@@ -15,10 +15,6 @@ MIN_WORK = {
     # Elements of the result per element of the image, which is copied: for few boxes of a large image the copy costs
     # more than the kernel gains.
     "RoiAlign": 0.06,
-    # Elements of the result per element of all levels: 10 boxes of 64 x 256 x 256 and two smaller levels (0.006) took
-    # 2.2 times as long as the nodes of standard operators, 1 box (0.0006) 55 times; both are equal at 0.013.
-    "multi-level RoIAlign": 0.02,
-    "bicubic resize": 64,  # elements of the result: 768 took 1/9 of the time, 16 took 2 us more
     "softmax over channels": 1_000,  # elements: the exchange of dimensions costs more than a call
     # Elements: 1,000 took 15 us instead of 20 (Tan), 10 instead of 14 (Cosh) and 11 instead of 25 (Sinh).
     **dict.fromkeys(("Tan", "Sinh", "Cosh", "Atanh", "slow functions of elements"), 1_000),

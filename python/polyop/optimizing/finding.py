@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -14,11 +14,11 @@ import numpy as np
 import onnx_ir as ir
 
 from polyop._libraries import get_onnxruntime_op_path
-from polyop.optimizing.graph import constant, is_standard, outer_values
+from polyop.optimizing.graph import constant, is_standard, outer_values, subgraphs_of
 from polyop.optimizing.matching import Builder, Match, name_of
 from polyop.optimizing.scope import Scope
 
-_MAX_ELEMENTS = 4096  # of constants: indices belong to a pattern, weights do not
+_MAX_ELEMENTS = 1 << 22  # of constants: indices and positions belong to a pattern, large weights do not
 _PLAIN = {
     ir.AttributeType.INT,
     ir.AttributeType.FLOAT,
@@ -67,7 +67,7 @@ class Found:
 
 def find_pattern(scope: Scope, name: str) -> Iterator[Found]:
     """Yields what the library's pattern of this name finds in the graph."""
-    nodes, values, request = _request(scope)
+    nodes, values, request, _elements = _request(scope)
     reply = json.loads(_library().polyop_find_pattern(name.encode(), json.dumps(request, allow_nan=False).encode()))
     if "error" in reply:
         raise ValueError(reply["error"])
@@ -83,70 +83,84 @@ def _library() -> ctypes.CDLL:
     return library
 
 
-def _request(scope: Scope) -> tuple[list[ir.Node], list[ir.Value], dict[str, Any]]:
-    """Returns the graph's nodes and values, and the graph as adapters/patterns.h describes it. Values that do not
-    depend on the model's inputs are constants."""
-    nodes = list(scope.graph)
+def _request(scope: Scope) -> tuple[list[ir.Node], list[ir.Value], dict[str, Any], list[np.ndarray]]:
+    """Returns the graph's nodes and values, the graph as adapters/patterns.h describes it, and the arrays to which it
+    refers. Values that do not depend on the model's inputs are constants."""
     index: dict[ir.Value, int] = {}
-    written = []
     fixed: set[ir.Value] = set()
-    for node in nodes:
+
+    def indices(values: Iterable[ir.Value | None]) -> list[int]:
+        return [index.setdefault(v, len(index)) if v is not None else -1 for v in values]
+
+    def written(node: ir.Node) -> dict[str, Any]:
         read = [v for v in node.inputs if v is not None]
         captured = [v for v in dict.fromkeys(outer_values(node)) if v not in read]
-        for value in (*read, *captured):
-            if constant(value) is not None:
-                fixed.add(value)
+        fixed.update(v for v in (*read, *captured) if constant(v) is not None)
         is_size = is_standard(node, "Shape", "Size")
         if (scope.sizes_are_fixed if is_size else fixed.issuperset((*read, *captured))) and not _is_random(node):
             fixed.update(node.outputs)
-        of_node = {
-            key: [index.setdefault(v, len(index)) if v is not None else -1 for v in some]
-            for key, some in (("inputs", node.inputs), ("outputs", node.outputs), ("captured", captured))
+        return {
+            "domain": node.domain,
+            "type": node.op_type,
+            "name": node.name or "",
+            "attributes": {n: v for n, a in node.attributes.items() if (v := _plain(a)) is not None},
+            "inputs": indices(node.inputs),
+            "outputs": indices(node.outputs),
+            "captured": indices(captured),
+            "subgraphs": [subgraph(g) for a in node.attributes.values() for g in subgraphs_of(a)],
         }
-        plain = {
-            n: a.value
-            for n, a in node.attributes.items()
-            if a.type in _PLAIN and not a.is_ref() and _is_finite(a.value)
-        }
-        written.append(
-            {"domain": node.domain, "type": node.op_type, "name": node.name or "", "attributes": plain, **of_node}
-        )
+
+    def subgraph(graph: ir.Graph) -> dict[str, Any]:
+        nodes = [written(node) for node in graph]
+        return {"inputs": indices(graph.inputs), "outputs": indices(graph.outputs), "nodes": nodes}
+
+    nodes = list(scope.graph)
+    everything = [written(node) for node in nodes]
     values = list(index)
+    elements: list[np.ndarray] = []
     request = {
         "opset": scope.opset,
         "sizes_are_fixed": scope.sizes_are_fixed,
-        "nodes": written,
-        "values": [_value(scope, v, v in fixed) for v in values],
+        "nodes": everything,
+        "values": [_value(scope, v, v in fixed, elements) for v in values],
     }
-    return nodes, values, request
+    return nodes, values, request, elements
+
+
+def _plain(attribute: ir.Attr) -> Any:
+    """Returns the value of an attribute that patterns can read: numbers, texts, and lists of numbers."""
+    if attribute.is_ref():
+        return None
+    value = attribute.value
+    if attribute.type == ir.AttributeType.TENSOR:
+        value = value.numpy().item() if value.size == 1 and value.dtype in _TYPES else None
+        value = value + 0 if value is not None else None  # a number, also for a truth value
+    elif attribute.type not in _PLAIN:
+        return None
+    return value if value is not None and (isinstance(value, str) or np.isfinite(value).all()) else None
 
 
 def _is_random(node: ir.Node) -> bool:
     return node.op_type.startswith("Random") or node.op_type in ("Bernoulli", "Multinomial", "Dropout")
 
 
-def _value(scope: Scope, value: ir.Value, is_fixed: bool) -> dict[str, Any]:
+def _value(scope: Scope, value: ir.Value, is_fixed: bool, elements: list[np.ndarray]) -> dict[str, Any]:
     array = constant(value) if is_fixed else None
     is_constant = array is not None
     if array is None and is_fixed:
         array = scope.fixed(value)
-    if array is not None and (
-        array.size > _MAX_ELEMENTS or array.dtype.kind not in "biuf" or not np.isfinite(array).all()
-    ):
+    if array is not None and (array.size > _MAX_ELEMENTS or array.dtype.kind not in "biuf"):
         array = None
     shape = scope.shape(value)
     dtype = value.dtype
     if array is not None:
         dtype = ir.DataType.from_numpy(array.dtype)
+        elements.append(array := np.ascontiguousarray(array))
     return {
         "name": value.name or "",
         "type": _TYPES.get(dtype),
         "shape": list(shape) if shape is not None else None,
         "constant": is_constant,
         "output": value.is_graph_output(),
-        "data": (array.reshape(-1) + 0).tolist() if array is not None else None,  # numbers, also for truth values
+        "data": array.ctypes.data if array is not None else None,
     }
-
-
-def _is_finite(value: Any) -> bool:
-    return isinstance(value, str) or bool(np.isfinite(value).all())

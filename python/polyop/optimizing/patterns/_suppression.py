@@ -1,29 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by the patterns of suppression in loops: the boxes, the rule of suppression, polyop's nodes, and test
-boxes."""
+"""Shared by the patterns of suppression in loops: polyop's nodes and test boxes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import onnx_ir as ir
 
-from polyop.optimizing.graph import constant, is_standard, outer_values, producer, scalar, trail
+from polyop.optimizing.finding import Found
 from polyop.optimizing.matching import Builder
-from polyop.optimizing.patterns._loops import with_inner
-from polyop.optimizing.scope import Scope
 
 NAME = "greedy suppression"
-UNKNOWN_RULE = "its IoU threshold is not recognized"
 _NODE = "mmcv::NonMaxSuppression"
-_MAX_STEPS = 200
-# Columns of a box: its corners, optionally followed by its score and class.
-_COLUMNS = (4, 5, 6)
-_SAME_NUMBERS = ("Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze")
-# Comparisons with exchanged operands.
-SWAPPED = {"Greater": "Less", "GreaterOrEqual": "LessOrEqual", "Less": "Greater", "LessOrEqual": "GreaterOrEqual"}
 
 
 @dataclass
@@ -33,94 +22,8 @@ class Rule:
     removes_empty: bool  # the second of two boxes without area is suppressed, because their IoU is NaN
 
 
-# ---- The inputs of a loop ----
-
-
-def boxes_of(scope: Scope, loop: ir.Node, count: int, other: ir.Value | None) -> ir.Value | None:
-    """Returns the nearest tensor of `count` boxes that the loop reads, except those that `other` and sizes depend
-    on."""
-    open_, seen = [v for v in outer_values(loop) if v is not other], {other}
-    while open_ and len(seen) < _MAX_STEPS:
-        value = open_.pop(0)
-        if value in seen:
-            continue
-        seen.add(value)
-        shape = scope.shape(value) or ()
-        is_real = value.dtype not in (ir.DataType.INT64, ir.DataType.BOOL)
-        if len(shape) == 2 and shape[0] == count and shape[1] in _COLUMNS and is_real:
-            return _unsliced(scope, value)
-        node = value.producer()
-        if node is not None and value.graph is scope.graph and not is_standard(node, "Shape", "Size"):
-            open_ += outer_values(node)
-    return None
-
-
-def _unsliced(scope: Scope, value: ir.Value) -> ir.Value:
-    """Removes slices of all boxes: exporters write boxes[:, 0] as a slice of all boxes, then of a column."""
-    while (node := producer(value, "Slice")) is not None and scope.same_shape(node.inputs[0], value):
-        steps = scope.numbers(node.inputs[4]) if len(node.inputs) > 4 else None
-        if steps is not None and (steps < 0).any():
-            break
-        value = node.inputs[0]
-    return value
-
-
-def number_itself(value: ir.Value) -> ir.Value:
-    while (node := producer(value, *_SAME_NUMBERS)) is not None:
-        value = node.inputs[0]
-    return value
-
-
-def is_length(scope: Scope, steps: ir.Value | None, count: int) -> bool:
-    """Returns True if the value is the number of boxes, for any number of boxes."""
-    number = scope.numbers(steps)
-    if number is None or number.size != 1 or number.item() != count:
-        return False
-    return scope.sizes_are_fixed or is_standard(trail(number_itself(steps))[-1].producer(), "Shape", "Size")
-
-
-def compared_lengths(loop: ir.Node) -> set[int]:
-    """Returns the numbers that a loop compares counts with, except 0 and 1."""
-    compared = [v for n in with_inner([loop]) if is_standard(n, *SWAPPED) for v in n.inputs]
-    integers = [a for v in compared if (a := constant(v)) is not None and a.dtype.kind == "i"]
-    return {number for a in integers for number in a.reshape(-1).tolist()} - {0, 1}
-
-
-# ---- The rule of suppression ----
-
-
-def rule_of(nodes: Iterable[ir.Node]) -> Rule | None:
-    """Returns the rule, from the only comparison of a quotient with a number; None if there is no such comparison."""
-    inner = list(with_inner(nodes))
-    found = {c for node in inner if (c := _comparison(node)) is not None}
-    if len(found) != 1:
-        return None
-    how, number, never_empty = found.pop()
-    # Suppressing from a threshold on is suppressing above the next smaller number.
-    threshold = float(np.nextafter(np.float32(number), np.float32(0))) if how in ("Less", "GreaterOrEqual") else number
-    ones = [n for n in inner if is_standard(n, "Add") and any(_is_real_one(v) for v in n.inputs)]
-    return Rule(threshold, int(bool(ones)), how.startswith("Less") and not never_empty)
-
-
-def _comparison(node: ir.Node) -> tuple[str, float, bool] | None:
-    """Returns the comparison of a quotient, the number, and True if the divisor is protected from being 0; or None."""
-    if not is_standard(node, *SWAPPED):
-        return None
-    value, other = node.inputs
-    how = node.op_type
-    if scalar(other) is None:
-        value, other, how = other, value, SWAPPED[how]
-    number, quotient = scalar(other), producer(trail(value)[-1], "Div")
-    if number is None or quotient is None or not 0 <= number <= 1:
-        return None
-    divisor = quotient.inputs[1].producer()
-    kept = is_standard(divisor, "Add", "Max", "Clip") and any((scalar(v) or 0) > 0 for v in divisor.inputs[1:])
-    return how, number, kept
-
-
-def _is_real_one(value: ir.Value | None) -> bool:
-    array = constant(value)
-    return array is not None and array.dtype.kind == "f" and array.size == 1 and array.item() == 1
+def rule_of(found: Found) -> Rule:
+    return Rule(**{name: found.parameters[name] for name in ("threshold", "offset", "removes_empty")})
 
 
 # ---- The replacement ----

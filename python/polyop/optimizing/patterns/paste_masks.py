@@ -1,14 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Masks that are pasted into images one by one, as in the Loop of torchvision's Mask R-CNN:
-
-    for mask, (x1, y1, x2, y2) in zip(masks, boxes):
-        image = zeros(H, W)
-        image[y1 : y2 + 1, x1 : x2 + 1] = interpolate(mask, size of the box, "bilinear"), clipped to the image
-        pasted = cat([pasted, image])
-
-Each step copies all images before it. Bilinear interpolation is rows @ mask @ columns, where each row and column inside
-the box has two nonzero weights. So all masks are two matrix products, with ONNX's own MatMul. Boxes are integers and
-overlap with the image.
+"""Masks that a loop pastes into images, as ops/resize/patterns/paste_masks.cc finds it. Two products by ONNX's own
+MatMul replace it.
 """
 
 from __future__ import annotations
@@ -18,45 +10,26 @@ from collections.abc import Iterator
 import numpy as np
 import onnx_ir as ir
 
-from polyop.optimizing.graph import cone_of, constant, is_standard, outer_values, producer
-from polyop.optimizing.matching import Builder, Match, matches_of, name_of
-from polyop.optimizing.patterns._loops import body_of, states
+from polyop.optimizing.finding import Found, find_pattern
+from polyop.optimizing.graph import cone_of
+from polyop.optimizing.matching import Builder, Match
 from polyop.optimizing.scope import Scope
 from polyop.optimizing.target import Target
 
 NAME = "mask pasting"
 ORDER = 30
 TARGETS = tuple(Target)
-_MODES = ("half_pixel", "pytorch_half_pixel")
 _DRAWN = 6
 
 
 def find(scope: Scope) -> Iterator[Match]:
-    yield from matches_of((n for n in scope.graph if is_standard(n, "Loop")), lambda node: _match(scope, node))
+    for found in find_pattern(scope, NAME):
+        if found.refused or cone_of(found.outputs, found.inputs) is not None:
+            yield _match(found)
 
 
-def _match(scope: Scope, loop: ir.Node) -> Match | None:
-    grown = [s for s in states(loop) if (c := producer(s.after, "Concat")) is not None and c.inputs[0] is s.before]
-    resized = [n for n in body_of(loop) if is_standard(n, "Resize")]
-    if len(grown) != 1 or len(resized) != 1 or any(v is not grown[0].last and v.uses() for v in loop.outputs):
-        return None
-    first, pasted = grown[0].first, grown[0].last
-    shape = scope.shape(first)
-    mode = resized[0].attributes.get("coordinate_transformation_mode")
-    is_linear = resized[0].attributes.get_string("mode", "nearest") == "linear"
-    if shape is None or len(shape) != 3 or shape[0] != 0 or not is_linear:
-        return None
-    if mode is not None and mode.value not in _MODES:
-        return None
-    read = [v for v in dict.fromkeys(outer_values(loop)) if constant(v) is None]
-    masks = [v for v in read if len(s := scope.shape(v) or ()) == 4 and s[1] == 1]
-    boxes = [v for v in read if len(s := scope.shape(v) or ()) == 2 and s[1] == 4]
-    if len(masks) != 1 or len(boxes) != 1:
-        return None
-    inputs = [masks[0], boxes[0], *([first] if constant(first) is None else [])]
-    if cone_of([pasted], inputs) is None:
-        return None
-    keeps_single = mode is None or mode.value == "half_pixel"
+def _match(found: Found) -> Match:
+    shape = [0, found.parameters.get("height"), found.parameters.get("width")]
 
     def build(b: Builder, given: list[ir.Value]) -> list[ir.Value]:
         masks, boxes, *more = given
@@ -64,10 +37,11 @@ def _match(scope: Scope, loop: ir.Node) -> Match | None:
         x1, y1, x2, y2 = b.node("Split", [boxes, b.constant([1, 1, 1, 1])], {"axis": 1}, outputs=4)
         weights = [
             _weights(
-                b, begin, end, b("Shape", masks, start=axis + 2, end=axis + 3), _at(b, size, axis + 1), keeps_single
+                b, begin, end, b("Shape", masks, start=axis + 2, end=axis + 3), _at(b, size, axis + 1),
+                bool(found.parameters["keeps_single"]),
             )
             for axis, begin, end in ((0, y1, y2), (1, x1, x2))
-        ]
+        ]  # fmt: skip
         rows, columns = weights[0], b("Transpose", weights[1], perm=[0, 2, 1])
         small = b("Squeeze", masks, b.constant([1]))
         return [b("MatMul", b("MatMul", rows, small), columns)]
@@ -80,7 +54,7 @@ def _match(scope: Scope, loop: ir.Node) -> Match | None:
         drawn = np.concatenate([begin, np.maximum(end, 0)], 1).astype(boxes.dtype)
         return [rng.random((_DRAWN, *masks.shape[1:])).astype(masks.dtype), drawn, *more]
 
-    return Match(name_of(loop), inputs, [pasted], build, float(np.prod(shape[1:])), feeds=feeds)
+    return found.match(build, feeds)
 
 
 def _at(b: Builder, size: ir.Value, axis: int) -> ir.Value:
