@@ -30,7 +30,24 @@ def to_fp16(model: onnx.ModelProto, keep: Collection[str] = ()) -> onnx.ModelPro
     _move_casts(halved)
     for graph in graphs_of(halved.graph):
         _merge_casts(graph)
-    return _without_round_trips(halved)
+    _correct_types(_without_round_trips(halved))
+    return halved
+
+
+def _correct_types(model: onnx.ModelProto) -> None:
+    """Corrects the types of values that the converter states wrong, and removes those that are not known."""
+    bare = onnx.ModelProto()
+    bare.CopyFrom(model)
+    for graph in graphs_of(bare.graph):
+        del graph.value_info[:]
+    for graph, typed in zip(graphs_of(model.graph), graphs_of(with_types(bare).graph), strict=True):
+        types, infos = _types(typed), []
+        for info in graph.value_info:
+            if kind := types.get(info.name):
+                info.type.tensor_type.elem_type = kind
+                infos.append(onnx.ValueInfoProto.FromString(info.SerializeToString()))
+        del graph.value_info[:]
+        graph.value_info.extend(infos)
 
 
 def blocked_operators() -> list[str]:

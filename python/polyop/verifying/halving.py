@@ -25,6 +25,10 @@ from polyop.verifying.sides import Arrays, How, open_side
 
 MAX_RUNS = 300  # of all samples
 _MIN_OPSET = 13
+_LACKING = {
+    True: "polyop's kernel has no half precision",
+    False: "ONNX Runtime's converter keeps it in single precision",
+}
 
 Loss = Callable[[Sequence[Arrays]], float]
 """Returns how far the results of the samples are from the model's; 0 if they are equal."""
@@ -118,7 +122,7 @@ class Halving:
         operators = {n.name: n.op_type for n in nodes}
         listed = [Kept(name, operators.get(name, ""), why) for name, why in kept.items() if name in operators]
         listed += [
-            Kept(n.name, n.op_type, "has no half-precision kernel in ONNX Runtime or polyop")
+            Kept(n.name, n.op_type, _LACKING[is_node(n.domain, n.op_type)])
             for n in nodes if n.op_type in blocked and n.name not in kept
         ]  # fmt: skip
         casts = sum(n.op_type == "Cast" for n in nodes_in(model.graph.node))
