@@ -21,6 +21,8 @@ from polyop._onnx.graph import nodes_of
 from polyop.optimizing import OptimizeError, optimize
 from polyop.optimizing.rewrites import modules
 from polyop.optimizing.runtimes import RUNTIMES, entries
+from tests.support.deformable_attention import First, write
+from tests.support.deformable_attention import inputs as attention_inputs
 from tests.support.processes import ROOT, environment
 
 F32, I64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
@@ -178,7 +180,11 @@ def test_products() -> None:
         ("ij,jk", (2, 3), (3, 4)), ("...ij,...jk->...ik", (2, 2, 3), (2, 3, 4)), ("i,j->ij", (3,), (4,)),
         ("nlhd,nhdv->nlhv", (2, 4, 3, 5), (2, 3, 5, 6)), ("ab,cd->ca", (2, 3), (4, 5)), ("bij,bij->b", (2, 3, 4), (2, 3, 4)),
     ]  # fmt: skip
-    inputs = {f"{k}{i}": RNG.random(s, np.float32) for i, (_, *shapes) in enumerate(equations) for k, s in zip("ab", shapes, strict=True)}  # fmt: skip
+    inputs = {
+        f"{k}{i}": RNG.random(s, np.float32)
+        for i, (_, *shapes) in enumerate(equations)
+        for k, s in zip("ab", shapes, strict=True)
+    }
     nodes = [
         helper.make_node("Einsum", [f"a{i}", f"b{i}"], [f"y{i}"], name=f"n{i}", equation=equation)
         for i, (equation, *_) in enumerate(equations)
@@ -262,10 +268,26 @@ def test_branches_bodies_and_functions() -> None:
 
 
 def scan() -> onnx.ModelProto:
-    body = helper.make_graph([sample("z", "s")], "body", [value("s", F32, [1, 3, 5, 7]), value("grid", F32, [1, 5, 7, 2])], [value("z", F32, [1, 3, 5, 7])])  # fmt: skip
+    body = helper.make_graph(
+        [sample("z", "s")],
+        "body",
+        [value("s", F32, [1, 3, 5, 7]), value("grid", F32, [1, 5, 7, 2])],
+        [value("z", F32, [1, 3, 5, 7])],
+    )
     node = helper.make_node("Scan", ["x", "g"], ["y"], name="scan", body=body, num_scan_inputs=2)
-    graph = helper.make_graph([node], "graph", [value("x", F32, [2, 1, 3, 5, 7]), value("g", F32, [2, 1, 5, 7, 2])], [value("y", F32, None)])  # fmt: skip
+    graph = helper.make_graph(
+        [node], "graph", [value("x", F32, [2, 1, 3, 5, 7]), value("g", F32, [2, 1, 5, 7, 2])], [value("y", F32, None)]
+    )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+
+
+def test_no_node_of_polyop_is_written(tmp_path: Path) -> None:
+    """Deformable attention would become one."""
+    given = attention_inputs(batch=1, queries=300, heads=8, points=(3, 4))
+    before = write(First(), given, tmp_path / "a.onnx", "torchscript")
+    report = optimize(before, without=["GridSample"], threads=1)
+    assert report.replaced == {"GridSample": 3}
+    assert {n.domain for n in nodes_of(report.model)} == {""}
 
 
 def test_what_remains_is_an_error_or_named() -> None:

@@ -39,6 +39,8 @@ class Pattern(Protocol):
 
 
 def patterns_for(target: Target) -> list[Pattern]:
+    if target is Target.STANDARD:
+        return []
     modules = [import_module(f"{__name__}.{m.name}") for m in iter_modules(__path__) if not m.name.startswith("_")]
     found = [m for m in modules if target in getattr(m, "TARGETS", (Target.ONNXRUNTIME, Target.TENSORRT_POLYOP))]
     return sorted(found, key=lambda pattern: (pattern.ORDER, pattern.NAME))
