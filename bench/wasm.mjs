@@ -8,7 +8,8 @@ const [, , packageFolder, folder] = process.argv;
 const { load, Tensor } = await import(pathToFileURL(`${packageFolder}/polyop.js`));
 const polyop = await load(null, { threads: 1 });
 const shapes = JSON.parse(readFileSync(`${folder}/shapes.json`));
-const tensorOf = (name) => new Tensor('float32', new Float32Array(readFileSync(`${folder}/${name}`).buffer), shapes[name]);
+const arrayOf = (name) => new Float32Array(Uint8Array.from(readFileSync(`${folder}/${name}`)).buffer);
+const tensorOf = (name) => new Tensor('float32', arrayOf(name), shapes[name]);
 
 /** Suppression as it is usually written. */
 function nms({ data: boxes }, { data: scores }, threshold) {

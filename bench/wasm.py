@@ -71,7 +71,7 @@ def main(package: str = str(ROOT / "build" / "wasm" / "package")) -> None:
         shapes = {name: array.shape for name, array in given.items()}
         Path(folder, "shapes.json").write_text(json.dumps(shapes))
         command = ["node", ROOT / "bench" / "wasm.mjs", package, folder]
-        results = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+        results = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
     features, rois, grid = given["features"], given["rois"], given["grid"]
     runs: dict[str, Callable[[], object]] = {
         f"nms {n}": lambda n=n: pn.nms(given[f"boxes{n}"], given[f"scores{n}"]) for n in (300, 1000, 10000)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# wasm.sh [OPERATOR|ROOM…]   compiles the operators, or all of rooms of ops/, for WebAssembly, and writes the npm package
-# into build/wasm/package. Without operators: those of the preset wasm, which are all that detectors need.
+# wasm.sh [OPERATOR|ROOM…]   compiles the operators, or all of rooms of ops/, for WebAssembly, and writes the npm
+# package into build/wasm/package. Without operators: those of the preset wasm, which are all that detectors need.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 accept any -- "$@"
 [ -e python/polyop/lib/libpolyop_onnxruntime.so ] || die "Run make build first: the package is written from its definitions."

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The threads of a module with shared memory: workers of JavaScript (sdk/web/worker.js), each of which runs
-// polyop_web_work() on a stack of its own.
+// polyop_web_work() on its stack.
 #pragma once
 
 #include <cstdint>

@@ -32,7 +32,12 @@ export class Module {
   async start() {
     this.#instantiate();
     const add = () => this.#team.add(this.#module, this.#memory, this.#exports);
-    await Promise.all(Array.from({ length: this.#threads - 1 }, add));
+    try {
+      await Promise.all(Array.from({ length: this.#threads - 1 }, add));
+    } catch (error) {
+      this.close();
+      throw error;
+    }
   }
 
   /** Replaces the instance by one with empty memory and without workers. */

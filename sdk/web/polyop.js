@@ -111,11 +111,11 @@ async function compiled(source) {
  * share memory, up to `threads` threads compute.
  */
 export async function load(source, { threads } = {}) {
-  const wanted = threads ?? (await defaultThreads());
-  if (!Number.isInteger(wanted) || wanted < 1 || wanted > MAX_THREADS) {
+  const count = threads ?? (await defaultThreads());
+  if (!Number.isInteger(count) || count < 1 || count > MAX_THREADS) {
     throw wrong('threads', `an integer in [1, ${MAX_THREADS}]`, threads);
   }
-  const allowed = wanted > 1 && sharedMemory() ? wanted : 1;
+  const allowed = count > 1 && sharedMemory() ? count : 1;
   const code = await compiled(source ?? (allowed > 1 ? './polyop-threads.wasm' : './polyop.wasm'));
   const module = new Module(code, isShared(code) ? allowed : 1);
   await module.start();

@@ -259,6 +259,14 @@ WRONG = [
     ([[[0, 0, 1, 1]], web.tensor(SCORES)], "'boxes': expected a typed array, or a tensor with type, data and dims"),
     ([{**web.tensor(BOXES), "dims": [3, 5]}, web.tensor(SCORES)], "'boxes'.data: expected 15 elements"),
     ([{**web.tensor(BOXES), "dims": [-3, -4]}, web.tensor(SCORES)], "'boxes'.dims: expected integers of at least 0"),
+    (
+        [{"type": "float32", "data": web.typed(BOXES, "Int32Array"), "dims": [3, 4]}, web.tensor(SCORES)],
+        "'boxes'.data: expected Float32Array for float32, got Int32Array(12)",
+    ),
+    ([{"$detached": 12}, web.tensor(SCORES)], "'boxes': expected elements, got a detached buffer"),
+    ([None, web.tensor(SCORES)], "'boxes': expected a typed array, or a tensor with type, data and dims, got null"),
+    ([web.tensor(BOXES), web.tensor(SCORES), {"iouThreshold": {"$number": "NaN"}}], "a number in [0, 1], got nan"),
+    ([web.tensor(BOXES), web.tensor(SCORES), {"offset": 2**70}], "'offset': expected an integer, got"),
 ]
 
 
@@ -321,7 +329,7 @@ def yolo_rows(rng: np.random.Generator, classes: int, extra: int = 0) -> np.ndar
 def heads() -> dict[str, tuple[dict[str, np.ndarray], dict[str, Any]]]:
     """Returns outputs of models, and options of attach() and of decode(), by the head's name and further words."""
     rng = np.random.default_rng(0)
-    rows, some, turned = yolo_rows(rng, 3), corners_and_labels(rng), yolo_rows(rng, 3, 1)
+    rows, some, rotated = yolo_rows(rng, 3), corners_and_labels(rng), yolo_rows(rng, 3, 1)
     anchors = 9 * sum(-(-SIZE[0] // s) * -(-SIZE[1] // s) for s in (8, 16, 32, 64, 128))
     offsets, logits = (rng.normal(size=(1, anchors, n)).astype(F32) for n in (4, 3))
     pair = {
@@ -335,7 +343,7 @@ def heads() -> dict[str, tuple[dict[str, np.ndarray], dict[str, Any]]]:
     return {
         "yolov8": ({"output0": rows.T[None].copy()}, {}),
         "yolov8, all labels": ({"output0": rows.T[None].copy()}, {"labels": "all", "agnostic": True}),
-        "yolov8, obb": ({"output0": turned.T[None].copy()}, {"task": "obb"}),
+        "yolov8, obb": ({"output0": rotated.T[None].copy()}, {"task": "obb"}),
         "yolov5": (anchored, {}),
         "yolov7": (anchored, {}),
         "yolox": ({"output": cell_rows[None]}, {}),

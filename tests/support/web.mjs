@@ -28,6 +28,11 @@ export async function results(folder, { threads, calls }) {
   const revive = (_, value) => {
     if (value?.$tensor) return new Tensor(value.$tensor, new ARRAYS[value.$tensor](bytesOf(value.data)), value.dims);
     if (value?.$typed) return new globalThis[value.$typed](bytesOf(value.data));
+    if (value?.$detached) {
+      const array = new Float32Array(value.$detached);
+      structuredClone(array.buffer, { transfer: [array.buffer] });
+      return array;
+    }
     if (value?.$result) return value.$result.reduce((of, key) => of[key], found);
     return value?.$number ? Number(value.$number) : value;
   };
