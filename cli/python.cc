@@ -27,7 +27,7 @@ constexpr PythonCommand kCommands[] = {
     {"triton", "Write a model repository for Triton Inference Server"},
     {"attach", "Put what comes before and after a detector into its file"},
     {"optimize", "Replace what polyop computes faster in a model"},
-    {"convert", "Build a TensorRT engine from a model, or write it for OpenVINO"},
+    {"convert", "Build a TensorRT engine from a model, or write it for OpenVINO or in half precision"},
     {"portable", "Give polyop's nodes functions of standard operators"},
     {"doctor", "Show what is installed, what does not load and why, and what to do"},
 };

@@ -24,7 +24,7 @@ MEAN, STD = np.float32([123.675, 116.28, 103.53]), np.float32([58.395, 57.12, 57
 
 
 def write(path: Path, form: str, gain: tuple[float, ...] = (1, 1, 1), name: str = "mmseg") -> Path:
-    """Writes a model whose class is the channel with the largest value; of half the input's size if `form` is logits."""
+    """Writes a model whose class is the channel with the largest value, for half of the pixels if `form` is logits."""
     weights = np.diag(np.float32(gain)).reshape(3, 3, 1, 1)
     stride = 2 if form == "logits" else 1
     nodes = [helper.make_node("Conv", ["input", "weights"], ["logits"], strides=[stride, stride])]

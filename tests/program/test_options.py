@@ -68,6 +68,7 @@ MEANINGS = {
     "--measure": "also time the replacements",
     # Comparisons.
     "--against": "what the model is compared with",
+    "--against-provider": "the execution provider of what the model is compared with",
     "--rtol": "the relative tolerance",
     "--atol": "the absolute tolerance",
     "--bisect": "search the first node that differs",
@@ -166,8 +167,8 @@ def test_commands_that_run_a_model_have_the_same_options(options: dict[str, set[
     """What one of them has and another lacks would be found by trial alone."""
     of_all = {"--input", "--set", "--shape", "--provider", "--threads", "--isa", "--ops", "--accelerate", "--json"}
     of_times = {"--runtime", "--warmup", "--repeat", "--seconds"}
-    for command, wanted in (("run", of_all | of_times), ("bench", of_all | of_times), ("verify", of_all)):
-        assert wanted - options[command] == set(), command
+    for command, expected in (("run", of_all | of_times), ("bench", of_all | of_times), ("verify", of_all)):
+        assert expected - options[command] == set(), command
     assert {"--input", "--set", "--provider", "--threads", "--ops", "--accelerate"} - options["batch"] == set()
     images = {"--layout", "--range", "--color", "--resize", "--letterbox", "--mean", "--std"}
     for command, has in options.items():

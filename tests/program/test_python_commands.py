@@ -239,7 +239,7 @@ def align(**attributes: int) -> onnx.ModelProto:
         (["triton", "unknown.onnx", "-o", "out"], 4, "nobody provides nobody::Frobnicate"),
         (["convert", "m.onnx", "-o", "m.engine", "--shapes", "x=1:2"], 2, "expected 1 or 3 shapes, got 2"),
         (["convert", "m.onnx", "-o", "m.engine", "--set", "x=1,a"], 2, "'a' is not a number"),
-        (["convert", "m.onnx", "-o", "m.onnx", "--to", "openvino"], 2, "expected a .xml file, got 'm.onnx'"),
+        (["convert", "m.onnx", "-o", "m.bin", "--to", "openvino"], 2, "expected a .xml file, got 'm.bin'"),
         (["convert", "m.onnx", "-o", "m.xml", "--to", "openvino", "--layers"], 2, "are options of TensorRT"),
         (["convert", "unknown.onnx", "-o", "m.xml", "--to", "openvino"], 4, "nobody provides nobody::Frobnicate"),
         (
@@ -251,7 +251,7 @@ def align(**attributes: int) -> onnx.ModelProto:
         (["batch", "m.onnx", "-i", "in", "-o", "out"], 3, "-i in: 'in' does not exist"),
         (["portable", "lost.onnx", "-o", "x.onnx"], 3, "external data 'w.data' is missing"),
         (["triton", "lost.onnx", "-o", "out"], 3, "external data 'w.data' is missing"),
-        (["convert", "m.onnx", "-o", "m.onnx"], 2, "--output m.onnx: expected another file than the model"),
+        (["convert", "m.onnx", "-o", "m.onnx"], 2, "expected an engine or a .xml file, got 'm.onnx'"),
         (["convert", "none.onnx", "-o", "m.engine"], 3, "'none.onnx' does not exist"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
@@ -314,7 +314,7 @@ def test_portable_names_what_nobody_provides(tmp_path: Path, capsys: pytest.Capt
 
 NOBODY = (
     "polyop: error: nobody provides nobody::Frobnicate\n"
-    "  hint: `polyop inspect unknown.onnx` has advice; --plugins LIB adds a library of operators\n"
+    "  hint: `polyop inspect unknown.onnx` has advice; --ops LIB adds a library of operators\n"
 )
 
 

@@ -5,8 +5,8 @@ The request has "model", the "folder" of its external data or "" for the file's,
 (polyop.verifying.sides.How), "libraries", "threads", "accelerate" and "task":
   describe   the reply describes the inputs and outputs, and has the metadata: {"inputs": {name: {"type", "shape"}},
              "outputs": …, "metadata": {name: text}}
-  run        has "inputs", "outputs" (.npz) and how often to run (timed_runs); the reply has "load_seconds", the "seconds"
-             of every timed run, and a "note" about where the nodes ran
+  run        has "inputs", "outputs" (.npz) and how often to run (timed_runs); the reply has "load_seconds", the
+             "seconds" of every timed run, and a "note" about where the nodes ran
   layers     has "inputs" and "outputs"; the reply has the "nodes": names, operators and mean times
 Every reply has "runtime". bridge.py documents the protocol.
 """

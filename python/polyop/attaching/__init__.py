@@ -8,7 +8,7 @@ decoding     their boxes and scores
 suppressing  the choice of detections
 photo        the steps before the model, and the way back to the photo's pixels
 results      the outputs
-maps         the output of segmentation models: a class for each pixel
+maps         the regions of maps of classes, and their agreement
 """
 
 from __future__ import annotations
@@ -30,10 +30,9 @@ from polyop._onnx.graph import opset_of
 from polyop.attaching.decoding import Input, decode
 from polyop.attaching.errors import AttachError
 from polyop.attaching.heads import HEADS, TASKS, Head, Layout, Model, Tensor, recognize, size_in
-from polyop.attaching.maps import segmentation
 from polyop.attaching.nodes import Nodes
 from polyop.attaching.photo import Photo, Preparation, prepare
-from polyop.attaching.results import RESULTS, outputs, results
+from polyop.attaching.results import RESULTS, outputs, results, segmentation
 from polyop.attaching.suppressing import (
     NODE,
     ROTATED_NODE,

@@ -12,8 +12,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from polyop.attaching.errors import AttachError
-from polyop.attaching.maps import bounds, classes_of
-from polyop.attaching.results import SEGMENTATION
+from polyop.attaching.maps import SEGMENTATION, bounds, classes_of
 
 _GOLDEN = 0.618034  # hues of consecutive classes are far apart
 _MASK_OPACITY = 0.45
@@ -50,8 +49,8 @@ class Detection:
 
 
 def detections(outputs: Mapping[str, np.ndarray], names: Sequence[str]) -> list[Detection]:
-    """Returns the detections of the first image, from outputs in EfficientNMS' form or with the rows in use only, or the
-    regions of a map."""
+    """Returns the detections of the first image, from outputs in EfficientNMS' form or with the rows in use only, or
+    the regions of its map."""
     if SEGMENTATION in outputs:
         return regions(outputs[SEGMENTATION][0], names)
     missing = [n for n in ("detection_boxes", "detection_scores", "detection_classes") if n not in outputs]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Maps of classes, which segmentation models return: at the photo's pixels, as regions, and how far two maps agree."""
+"""Maps of classes, which segmentation models return: their regions, and how far two maps agree."""
 
 from __future__ import annotations
 
@@ -7,31 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from onnx import TensorProto, ValueInfoProto, helper
 
-from polyop.attaching.decoding import Input
-from polyop.attaching.heads import INTEGERS, Layout
-from polyop.attaching.nodes import Nodes
-from polyop.attaching.photo import Photo
-from polyop.attaching.results import SEGMENTATION, pixel_centers, sampled
-
-
-def segmentation(b: Nodes, layout: Layout, image: Input, photo: Photo | None, images: int | str) -> ValueInfoProto:
-    """Writes the nodes of the output: the class i32 [N, height, width] of each pixel of the photo, else of the model's
-    map. Logits are interpolated before the largest is chosen, as MMSegmentation does; classes are the nearest."""
-    tensor = layout.tensors[0]
-    is_chosen = tensor.type in INTEGERS
-    value = tensor.name
-    if is_chosen and len(tensor.shape) == 3:
-        value = b("Unsqueeze", value, b.constant([1]))
-    if photo is not None or not is_chosen:
-        value = b.cast(value, TensorProto.FLOAT)
-    if photo is not None:
-        x, y = pixel_centers(b, photo.size)
-        value = sampled(b, value, photo, x, y, image, nearest=is_chosen)
-    value = b("Squeeze", value, b.constant([1])) if is_chosen else b("ArgMax", value, axis=1, keepdims=0)
-    b.rename(b.cast(value, TensorProto.INT32), SEGMENTATION)
-    return helper.make_tensor_value_info(SEGMENTATION, TensorProto.INT32, [images, "height", "width"])
+SEGMENTATION = "segmentation"
+"""The output of a file with an attached head: the class of each pixel."""
 
 
 @dataclass

@@ -8,17 +8,16 @@ from dataclasses import dataclass
 from onnx import TensorProto, ValueInfoProto, helper
 
 from polyop.attaching.decoding import Decoded, Input, as_real
-from polyop.attaching.heads import Layout, Tensor
+from polyop.attaching.heads import INTEGERS, Layout, Tensor
+from polyop.attaching.maps import SEGMENTATION
 from polyop.attaching.nodes import Nodes
 from polyop.attaching.photo import Photo, boxes_in, points_in
 from polyop.attaching.suppressing import Detections, in_use, where_valid
 
 RESULTS = (
     "num_detections", "image_indices", "detection_boxes", "detection_scores", "detection_classes", "detection_points",
-    "detection_masks", "segmentation",
+    "detection_masks", SEGMENTATION,
 )  # fmt: skip
-SEGMENTATION = RESULTS[-1]
-"""The output of maps of classes."""
 
 
 @dataclass(frozen=True)
@@ -153,8 +152,8 @@ def pixel_centers(b: Nodes, size: str) -> tuple[str, str]:
 
 
 def sampled(b: Nodes, logits: str, photo: Photo, x: str, y: str, image: Input, nearest: bool = False) -> str:
-    """Returns values [N, M, h, w] of the model's whole input at the photo's pixels, interpolated between their cells, or
-    those of the nearest cells."""
+    """Returns values [N, M, h, w] of the model's whole input at the photo's pixels, interpolated between their cells,
+    or those of the nearest cells."""
     parts = []
     for axis, centers in enumerate((x, y)):
         gain, pad, size = (b.columns(v, axis, axis + 1, axis=0) for v in (photo.gain, photo.pad, image.size))
@@ -175,6 +174,24 @@ def _inside(b: Nodes, corners: str, x: str, y: str) -> str:
     columns = b("And", b("GreaterOrEqual", x, x1), b("Less", x, x2))
     rows = b("And", b("GreaterOrEqual", y, y1), b("Less", y, y2))
     return b("And", columns, rows)
+
+
+def segmentation(b: Nodes, layout: Layout, image: Input, photo: Photo | None, images: int | str) -> ValueInfoProto:
+    """Writes the nodes of the output: the class i32 [N, height, width] of each pixel of the photo, else of the model's
+    map. Logits are interpolated before the largest is chosen, as MMSegmentation does; classes are the nearest."""
+    tensor = layout.tensors[0]
+    is_chosen = tensor.type in INTEGERS
+    value = tensor.name
+    if is_chosen and len(tensor.shape) == 3:
+        value = b("Unsqueeze", value, b.constant([1]))
+    if photo is not None or not is_chosen:
+        value = b.cast(value, TensorProto.FLOAT)
+    if photo is not None:
+        x, y = pixel_centers(b, photo.size)
+        value = sampled(b, value, photo, x, y, image, nearest=is_chosen)
+    value = b("Squeeze", value, b.constant([1])) if is_chosen else b("ArgMax", value, axis=1, keepdims=0)
+    b.rename(b.cast(value, TensorProto.INT32), SEGMENTATION)
+    return helper.make_tensor_value_info(SEGMENTATION, TensorProto.INT32, [images, "height", "width"])
 
 
 def outputs(
