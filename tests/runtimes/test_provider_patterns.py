@@ -13,6 +13,7 @@ import onnx
 import onnxruntime as ort
 import pytest
 import torch
+from onnx import helper, numpy_helper
 from torch import Tensor, nn
 
 from tests.optimize.test_optimize import Second, Swapped, in_subgraph
@@ -28,11 +29,13 @@ from tests.optimize.test_optimize_fourier_transform import spectrum
 from tests.optimize.test_optimize_greedy_nms import among_the_best, at_most_five, from_the_first, from_the_last
 from tests.optimize.test_optimize_multi_level_roi_align import MultiScale, export
 from tests.optimize.test_optimize_multi_level_roi_align import inputs as pyramid
+from tests.optimize.test_optimize_paste_masks import detections as masks
+from tests.optimize.test_optimize_paste_masks import exported as pasting
 from tests.runtimes.test_execution_provider import claimed, compare, options, plain, provided
 from tests.support.deformable_attention import First, inputs
 from tests.support.exported import write
 from tests.support.optimizable import Pool, corner_pool_inputs
-from tests.support.suppression import detections, scripted
+from tests.support.suppression import Scripted, detections, scripted
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 Tensors = Mapping[str, Tensor]
@@ -169,6 +172,8 @@ def test_another_choice_of_levels_is_left(tmp_path: Path) -> None:
 
 # ---- suppression in loops ----------------------------------------------------------------------------------
 
+ANY_COUNT = {"boxes": {0: "n"}, "scores": {0: "n"}}
+
 
 @pytest.mark.parametrize(
     "suppress",
@@ -193,6 +198,55 @@ def test_another_overlap_is_left(tmp_path: Path) -> None:
     add.op_type = "Max"
     onnx.save(model, path)
     check(path, [detections(60)], expected=0, tolerance=0)
+
+
+def test_suppression_in_a_branch(tmp_path: Path) -> None:
+    model = onnx.load(scripted(from_the_first, 0.5, tmp_path))
+    graph, none = model.graph, numpy_helper.from_array(np.array([-1]), "none")
+    result = graph.output[0].name
+    taken = helper.make_graph(graph.node, "taken", [], [onnx.ValueInfoProto(name=result)], graph.initializer)
+    constant = helper.make_node("Constant", [], ["none"], value=none)
+    other = helper.make_graph([constant], "other", [], [onnx.ValueInfoProto(name="none")])
+    choose = helper.make_tensor_value_info("choose", onnx.TensorProto.BOOL, [])
+    choice = helper.make_node("If", ["choose"], ["y"], then_branch=taken, else_branch=other)
+    whole = helper.make_graph([choice], "g", [*graph.input, choose], [onnx.ValueInfoProto(name="y")])
+    onnx.save(helper.make_model(whole, opset_imports=model.opset_import, ir_version=8), tmp_path / "m.onnx")
+    given = [{**detections(40), "choose": torch.tensor(choose)} for choose in (True, False)]
+    check(tmp_path / "m.onnx", given, tolerance=0)
+
+
+@pytest.mark.parametrize("opset", [11, 13, 16, 20, 23])
+def test_opsets(opset: int, tmp_path: Path) -> None:
+    """PyTorch's exporter ends at 20; the operators of these files are the same in 23."""
+    parts = [(Pool(2, True), corner_pool_inputs(), None)]
+    if opset >= 13:  # before, the exporter writes another loop
+        parts.append((torch.jit.script(Scripted(from_the_first)), detections(40), ANY_COUNT))
+    for module, tensors, dynamic in parts:
+        path = write(module, tensors, tmp_path / "m.onnx", "torchscript", dynamic, opset=min(opset, 20))
+        model = onnx.load(path)
+        model.opset_import[0].version = opset
+        onnx.save(model, path)
+        check(path, [tensors], tolerance=0)
+
+
+def test_half_precision(tmp_path: Path) -> None:
+    """Corner pooling of f16 is exact; suppression of f16 stays, because polyop computes it of f32."""
+    given = {"x": corner_pool_inputs()["x"].half()}
+    check(write(Pool(2, True), given, tmp_path / "m.onnx", "torchscript"), [given], tolerance=0)
+    given = {name: t.half() for name, t in detections(40).items()}
+    path = write(torch.jit.script(Scripted(from_the_first)), given, tmp_path / "m.onnx", "torchscript", ANY_COUNT)
+    check(path, [given], expected=0, tolerance=0)
+
+
+# ---- mask pasting ------------------------------------------------------------------------------------------
+
+
+def test_mask_pasting(tmp_path: Path) -> None:
+    check(pasting(tmp_path), [masks(n) for n in (5, 20, 1)])
+
+
+def test_pasting_of_other_sizes_is_left(tmp_path: Path) -> None:
+    check(pasting(tmp_path, past=0), [masks(5)], expected=0)
 
 
 # ---- Fourier transforms ------------------------------------------------------------------------------------
