@@ -43,6 +43,7 @@ struct VerifyOptions {
   InputOptions input;
   std::vector<std::string> references;  // empty: the reference kernels
   std::string provider;                 // of the model, "": ONNX Runtime's CPU provider in this process
+  std::string against_provider;         // of other ONNX files, "": the same
   std::vector<std::string> files;       // of inputs; several are photos
   std::vector<std::string> images;      // folders, files or patterns of photos
   std::string isa;

@@ -286,6 +286,9 @@ void AddVerifyCommand(CLI::App& app, Action& action, const std::vector<std::stri
       ->take_all()
       ->expected(1);
   AddProviderOption(*verify, options->provider);
+  verify->add_option("--against-provider", options->against_provider,
+                     "NAME[:key=value,…]: run the ONNX files of --against in this execution provider (default: the "
+                     "CPU's, in this process)");
   AddIsaOption(*verify, options->isa);
   verify->add_flag("--layers", options->layers, "compare the outputs of every node, and name the first that differs");
   verify->add_flag(

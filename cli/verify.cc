@@ -221,6 +221,10 @@ Json CompareWith(const Reference& reference, const Loaded& model, const VerifyOp
   CheckCompared(tensors, reference.text);
   std::vector<std::string> notes = model.ran.notes;
   notes.insert(notes.end(), want.notes.begin(), want.notes.end());
+  if (!options.provider.empty() && reference.kind == "onnx" && options.against_provider.empty()) {
+    notes.push_back("--provider is that of " + options.model + ": " + reference.value +
+                    " ran in the CPU provider (--against-provider names another)");
+  }
   return {{"reference", reference.text},
           {"equal", equal},
           {"not_compared", NotCompared(model.plan, model.others, missing)},
@@ -251,19 +255,19 @@ Json Bisect(const Json& comparison, const Reference& reference, const Loaded& mo
   }
   std::vector<Array> none;
   const Progress progress("searching " + options.model);
-  return AskPython("bisect",
-                   {{"model", options.model},
-                    {"provider", options.provider},
-                    {"reference", {{"kind", reference.kind}, {"value", reference.value}}},
-                    {"tensors", outputs},
-                    {"output", options.output},
-                    {"rtol", options.tolerance.relative},
-                    {"atol", options.tolerance.absolute},
-                    {"threads", options.session.threads},
-                    {"accelerate", options.session.accelerate},
-                    {"libraries", options.session.libraries}},
-                   "polyop, onnx and onnxruntime (pip install 'polyop[optimize]')", model.inputs, model.feeds.arrays,
-                   {}, &none);
+  return AskPython(
+      "bisect",
+      {{"model", options.model},
+       {"provider", options.provider},
+       {"reference", {{"kind", reference.kind}, {"value", reference.value}, {"provider", options.against_provider}}},
+       {"tensors", outputs},
+       {"output", options.output},
+       {"rtol", options.tolerance.relative},
+       {"atol", options.tolerance.absolute},
+       {"threads", options.session.threads},
+       {"accelerate", options.session.accelerate},
+       {"libraries", options.session.libraries}},
+      "polyop, onnx and onnxruntime (pip install 'polyop[optimize]')", model.inputs, model.feeds.arrays, {}, &none);
 }
 
 // Throws Failure for options that belong to another kind of comparison.
@@ -281,6 +285,12 @@ void CheckOptions(VerifyOptions* options) {
   if (!options->output.empty() && !options->bisect) throw Failure(kUsage, "--output: expected --bisect");
   if (!options->truth.empty() && !options->references.empty()) {
     throw Failure(kUsage, "--truth: expected no --against, got '" + options->references.front() + "'");
+  }
+  const auto is_file = [](const std::string& text) { return ParseReference(text).kind == "onnx"; };
+  if (!options->against_provider.empty() &&
+      std::none_of(options->references.begin(), options->references.end(), is_file)) {
+    throw Failure(kUsage, "--against-provider: expected --against FILE.onnx, got none",
+                  "--against provider=NAME runs the model itself in a provider");
   }
   if (!options->task.empty() && options->truth.empty() && options->references.empty()) {
     throw Failure(kUsage, "--task detection: expected a reference, got none",

@@ -192,6 +192,9 @@ Ran Run(const Reference& reference, const Given& given) {
   if (given.options.layers) throw Failure(kUsage, "--layers: expected a reference with the outputs of the same nodes");
   if (kind == "torch") return RunTorch(value, given);
   if (kind == "engine") return RunOther(Engine(value), given);
+  if (kind == "onnx" && !given.options.against_provider.empty()) {
+    return RunOther(ProviderModel(value, {given.options.against_provider, "", session}), given);
+  }
   if (kind == "onnx") return RunOther(*LoadInOnnxRuntime(value, session), given);
   return RunOther(OpenVinoModel(value.empty() ? model : value, session, {}, kind), given);
 }

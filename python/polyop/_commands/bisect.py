@@ -34,8 +34,12 @@ def bisect(request: dict[str, Any]) -> dict[str, Any]:
             f"--bisect: expected a reference whose inner values can be outputs, got {kind}",
             f"one of {', '.join(KINDS[1:])}",
         )
+    of_file = request["reference"].get("provider", "")
     shared = (request["threads"], tuple(request["libraries"]), request["accelerate"])
-    hows = (How("onnxruntime", request["provider"], *shared), How(kind, value, *shared))
+    hows = (
+        How("onnxruntime", request["provider"], *shared),
+        How(kind, value, *shared, of_file if kind == "onnx" else ""),
+    )
     networks = []
     for how in hows:
         _, model, folder = files_of(how, Path(request["model"]))
@@ -109,6 +113,7 @@ def _report(found: Found, search: Search, hows: tuple[How, How], files: list[Pat
         )
     against = str(files[2]) if len(files) > 2 else hows[1].text
     provider = f" --provider {shlex.quote(hows[0].value)}" if hows[0].value else ""
+    provider += f" --against-provider {shlex.quote(hows[1].provider)}" if hows[1].provider else ""
     given = f" -i {shlex.quote(str(files[1]))}" if found.feeds else ""
     command = f"polyop verify {shlex.quote(str(files[0]))}{given}{provider} --against {shlex.quote(against)}"
     where = f" inside of {' / '.join(found.path)}" if found.path else ""

@@ -18,7 +18,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +56,9 @@ def _compare(request: dict[str, Any], folder: Path) -> dict[str, Any]:
     from polyop.batch.memory import Memory
 
     photos = photos_of(request["images"])
-    model = open_model(Path(request["model"]), _how(request, "onnxruntime", request["provider"]), request, folder / "model")
+    model = open_model(
+        Path(request["model"]), _how(request, "onnxruntime", request["provider"]), request, folder / "model"
+    )
     reference, truth = _reference(request, model, folder)
     sides = [model] if reference is None else [model, reference]
     of_detections = all(side.finds for side in sides)
@@ -170,6 +172,7 @@ def _reference(request: dict[str, Any], model: _Model, folder: Path) -> tuple[_M
     if kind not in (*KINDS, "engine"):
         raise usage(f"--against {kind}: expected a reference that runs photos, got {kind}={value}")
     how = _how(request, kind, value)
+    how = replace(how, provider=request["reference"].get("provider", "")) if kind == "onnx" else how
     try:
         return open_model(Path(how.file or request["model"]), how, request, folder / "reference"), None
     except PolyopError as error:

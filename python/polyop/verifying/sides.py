@@ -45,6 +45,7 @@ class How:
     threads: int = 0
     libraries: tuple[str, ...] = ()
     accelerate: bool = False
+    provider: str = ""  # of another ONNX file
 
     @property
     def file(self) -> str:
@@ -142,7 +143,7 @@ class InOnnxRuntime:
         from polyop.verifying.providers import parse
 
         how = self._how
-        text = how.value if how.kind in ("provider", "onnxruntime") else ""
+        text = how.provider or (how.value if how.kind in ("provider", "onnxruntime") else "")
         return parse(text) if text else None
 
     def _create(self, options: Any) -> Any:
