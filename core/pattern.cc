@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <stdexcept>
 #include <unordered_set>
 
 #include "core/elements.h"
@@ -274,6 +275,7 @@ std::vector<LoopState> StatesOf(const GraphNode& loop) {
   const auto sliced = static_cast<size_t>(is_loop ? 0 : loop.Int("num_scan_inputs", 0));
   std::vector<LoopState> states;
   for (size_t i = first; i + sliced < loop.inputs.size(); ++i) {
+    if (loop.inputs[i] == nullptr) throw std::invalid_argument("a loop omits the first value of a state");
     states.push_back({loop.inputs[i], body.inputs.at(i), body.outputs.at(i - first / 2), loop.outputs.at(i - first)});
   }
   return states;

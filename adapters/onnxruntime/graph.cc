@@ -10,7 +10,8 @@
 namespace polyop::onnxruntime {
 namespace {
 
-constexpr int64_t kMaxConstant = 1 << 22;  // indices and positions belong to a pattern, large weights do not
+constexpr int64_t kMaxConstant = 4096;      // the indices of a scatter belong to a pattern, weights do not
+constexpr int64_t kMaxPositions = 1 << 22;  // of constants with more dimensions than weights have
 
 class Reader {
  public:
@@ -97,6 +98,7 @@ class Reader {
     *added = value = &graph_->values.emplace_back();
     value->name = name;
     POLYOP_RETURN_IF_ERROR(ReadValue(info, kMaxConstant, &value->known));
+    if (value->rank() > 5) POLYOP_RETURN_IF_ERROR(ReadValue(info, kMaxPositions, &value->known));
     POLYOP_RETURN_IF_ERROR(FromOrt(Api().ValueInfo_IsConstantInitializer(info, &value->is_constant)));
     POLYOP_RETURN_IF_ERROR(FromOrt(Api().ValueInfo_IsGraphOutput(info, &value->is_output)));
     return NameExtents(info, value);

@@ -89,7 +89,7 @@ std::optional<Found> Masked(const Graph& graph, const GraphNode& loop) {
     if (count == 0 || count == 1 || !MayBeEqual((*state.first->shape())[0], count)) continue;
     if (!EndsWithTheBoxes(graph, loop, count)) continue;
     if (!graph.sizes_are_fixed && !TakesAll(graph, loop, count)) continue;
-    const auto is_bool = [](const GraphValue* value) { return value->known.dtype == DType::kBool; };
+    const auto is_bool = [](const GraphValue* value) { return value != nullptr && value->known.dtype == DType::kBool; };
     if (const auto number = FilledWith(state.first)) {
       return Found{&loop, read[0], count, nullptr, false, nullptr, *number == 0 && !is_of_steps};
     }

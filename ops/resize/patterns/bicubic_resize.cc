@@ -27,6 +27,7 @@ std::optional<PatternMatch> Match(const Graph&, const GraphNode& node) {
   const GraphValue *const image = node.input(0), *const output = node.outputs[0];
   const bool by_sizes = node.input(3) != nullptr;
   const GraphValue* const extents = node.input(by_sizes ? 3 : 2);
+  if (image == nullptr || extents == nullptr) return std::nullopt;
   AttrValue given;
   const float coefficient = node.attributes->Get("cubic_coeff_a", &given) ? given.floats[0] : -0.75f;
   const std::string mode = node.Text("coordinate_transformation_mode", "half_pixel");

@@ -34,6 +34,7 @@ std::optional<PatternMatch> Match(const Graph&, const GraphNode& loop) {
     resize = &node;
   }
   if (grown == nullptr || resize == nullptr || resize->Text("mode", "nearest") != "linear") return std::nullopt;
+  if (!IsRead(grown->last)) return std::nullopt;
   const auto is_other = [&](const GraphValue* value) { return value != grown->last && IsRead(value); };
   if (std::any_of(loop.outputs.begin(), loop.outputs.end(), is_other)) return std::nullopt;
   const std::string mode = resize->Text("coordinate_transformation_mode", "half_pixel");
