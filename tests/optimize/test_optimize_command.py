@@ -41,7 +41,7 @@ def test_documentation_page(program: str, model: Path) -> None:
     blocks = re.findall(r"```(\w*)\n(.*?)```", PAGE.read_text(), re.DOTALL)
     commands = [line for kind, text in blocks if not kind for line in text.splitlines()]
     programs = [text for kind, text in blocks if kind == "python"]
-    assert len(commands) == 6
+    assert len(commands) == 8
     assert len(programs) == 3
     for command in commands:
         words = shlex.split(command)
