@@ -46,7 +46,9 @@ export class Module {
     this.#team = new Team();
     this.#exports = null;
     this.#memory = isShared(this.#module) ? sharedMemory() : undefined;
-    if (this.#memory === null) throw new Error('polyop: out of memory');
+    if (this.#memory === null) {
+      throw new Error('polyop: expected shared memory, got none: the page is not cross-origin isolated, or out of memory');
+    }
     const imports = importsOf(() => this.#memory, (...given) => this.#allocateOutput(...given));
     const { exports } = new WebAssembly.Instance(this.#module, imports);
     this.#memory ??= exports.memory;

@@ -39,7 +39,8 @@ from tests.support.detectors import cells, random_boxes, write
 from tests.support.processes import ROOT
 from tests.support.torch_calls import CALLS, call_of
 
-MODULE = pytest.mark.slow  # zig compiles its C++ library first
+pytestmark = pytest.mark.timeout(3600)  # zig compiles its C++ library first
+MODULE = pytest.mark.slow
 F32 = np.float32
 SIZE = (64, 96)
 BOXES = np.array([[0, 0, 10, 10], [1, 1, 11, 11], [20, 20, 30, 30]], F32)
@@ -219,10 +220,9 @@ def chromium(not_run: Callable[[str], None]) -> bool:
 def test_every_operator_in_chromium(package: Path, tmp_path: Path, chromium: bool) -> None:
     if not chromium:
         return
-    for threads in (1, 2):
-        check_every_operator(
-            package, partial(lambda n, *calls: web.run_in_chromium(package, calls, tmp_path, n), threads)
-        )
+    for how in ({"threads": 1}, {"threads": 2}, {"threads": 2, "is_isolated": False}):
+        run = partial(web.run_in_chromium, package, folder=tmp_path, **how)
+        check_every_operator(package, lambda *calls, run=run: run(calls))
 
 
 @MODULE

@@ -51,18 +51,20 @@ def run(package: Path, calls: Calls, folder: Path, threads: int = 1) -> list[Any
     return _results(done.stdout, threads)
 
 
-def run_in_chromium(package: Path, calls: Calls, folder: Path, threads: int = 1) -> list[Any]:
-    """Returns the results in a page of headless Chromium."""
+def run_in_chromium(package: Path, calls: Calls, folder: Path, threads: int = 1, is_isolated: bool = True) -> list[Any]:
+    """Returns the results in a page of headless Chromium, which has one thread if it is not isolated."""
     _written(calls, folder, threads)
     shutil.copy(RUNNER, folder)
-    return _results(posted_by(RUNNER.with_suffix(".html"), package, folder), threads)
+    posted = posted_by(RUNNER.with_suffix(".html"), package, folder, is_isolated)
+    return _results(posted, threads if is_isolated else 1)
 
 
-def posted_by(page: Path, package: Path, folder: Path) -> str:
+def posted_by(page: Path, package: Path, folder: Path, is_isolated: bool = True) -> str:
     """Opens the page in headless Chromium, in a folder with the package, and returns the JSON that it posts."""
     shutil.copytree(package, folder / "package", dirs_exist_ok=True)
     shutil.copy(page, folder)
     server = _Server(("127.0.0.1", 0), partial(_Handler, directory=str(folder)))
+    server.is_isolated = is_isolated
     threading.Thread(target=server.serve_forever, daemon=True).start()
     options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'profile'}"]
     command = ["chromium", *options, f"http://127.0.0.1:{server.server_port}/{page.name}"]
@@ -82,6 +84,7 @@ class _Server(http.server.ThreadingHTTPServer):
         super().__init__(*args)
         self.has_posted = threading.Event()
         self.posted = ""
+        self.is_isolated = True
 
 
 class _Handler(http.server.SimpleHTTPRequestHandler):
@@ -99,9 +102,9 @@ class _Handler(http.server.SimpleHTTPRequestHandler):
         self.server.has_posted.set()
 
     def end_headers(self) -> None:
-        # Pages that are isolated in this way have shared memory.
-        self.send_header("Cross-Origin-Opener-Policy", "same-origin")
-        self.send_header("Cross-Origin-Embedder-Policy", "require-corp")
+        if self.server.is_isolated:  # such pages have shared memory
+            self.send_header("Cross-Origin-Opener-Policy", "same-origin")
+            self.send_header("Cross-Origin-Embedder-Policy", "require-corp")
         super().end_headers()
 
     def log_message(self, *_: Any) -> None:
