@@ -160,7 +160,8 @@ std::optional<PatternMatch> Match(const Graph& graph, const GraphNode& last) {
                       {"finest", AttrValue::Int(*finest)},
                       {"extent", AttrValue::Int(static_cast<int64_t>(strides[0]))}};
   match.node = "mmdeploy::MMCVMultiLevelRoiAlign";
-  match.work = match.outputs[0]->known.TypicalElements() / std::max(pyramid, 1.0);
+  const double boxes_of_detectors = (*match.outputs[0]->shape())[0] < 0 ? 300 : 1;  // if the graph does not state them
+  match.work = boxes_of_detectors * match.outputs[0]->known.TypicalElements() / std::max(pyramid, 1.0);
   return match;
 }
 
