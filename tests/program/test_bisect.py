@@ -135,6 +135,20 @@ def test_descends_into_if_loop_and_functions() -> None:
     assert (function.path, function.nodes) == (("function my::f",), ("Exp",))
 
 
+SCAN = """g (float[2] start, float[5,2] rows) => (float[2] s, float[5,2] y) {
+    moved = Identity (rows)
+    s, y = Scan <num_scan_inputs = 1, body = b (float[2] p, float[2] x) => (float[2] q, float[2] z) {
+        m = %s (x) q = Add (p, m) z = Neg (q) }> (start, moved)
+}"""
+
+
+def test_descends_into_scan() -> None:
+    rows = np.abs(X).T.copy()
+    rows[3, 1] = -1
+    found = found_in(parsed(SCAN % "Relu"), parsed(SCAN % "Identity"), start=np.float32([1, 2]), rows=rows)
+    assert (found.path, found.nodes) == (("Scan, iteration 3",), ("Relu",))
+
+
 def as_half(array: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore"):
         return array.astype(np.float16)

@@ -11,7 +11,7 @@ A run has at most PROBES + 1 outputs, whatever the size of the graph.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -294,7 +294,7 @@ class Search:
                 into.update(some)
         return ours, theirs
 
-    # ---- If, Loop and functions ----
+    # ---- If, Loop, Scan and functions ----
 
     def _inner(self, found: Found) -> Found:
         """Returns the first difference inside of the node that was found, or `found` if there is none to name."""
@@ -339,8 +339,9 @@ def _opened(found: Found, sides: Sides) -> tuple[str, Sides] | None:
         condition = _value(networks[0], nodes[0].input[0], feeds)
         branch = "then_branch" if bool(condition) else "else_branch"
         inner, where = [_graph(n, branch, feeds, {}) for n in networks], f"{text}, {branch}"
-    elif kind == "Loop":
-        return _iteration(networks, feeds, sides)
+    elif kind in ("Loop", "Scan"):
+        repeated = _looped(networks, feeds) if kind == "Loop" else _scanned(networks, feeds)
+        return _iteration(networks, feeds, sides, repeated) if repeated is not None else None
     else:
         return None
     return where, Sides(inner[0], inner[1], sides.hows, feeds, sides.atol, sides.limit)
@@ -381,40 +382,100 @@ def _graph(network: Network, attribute: str, feeds: Mapping[str, np.ndarray], gi
 _COUNT = "polyop:count"
 
 
-def _iteration(networks: Sequence[Network], feeds: Arrays, sides: Sides) -> tuple[str, Sides] | None:
-    """Returns the body of a Loop with the values of the first iteration after which it differs."""
-    counted = [_counted(network) for network in networks]
-    both = Sides(counted[0], counted[1], sides.hows, dict(feeds), sides.atol, sides.limit)
-    outputs = [name for name in networks[0].nodes[-1].output if name]
+@dataclass(frozen=True)
+class _Repeated:
+    """A Loop or a Scan that can stop early. networks: with inputs for that. most: the number of iterations. stop: the
+    values of these inputs for the first iterations. states: how many there are; initial: their inputs. each: what the
+    body of a network gets in an iteration, but for the states, before and after them."""
+
+    networks: Sequence[Network]
+    most: int
+    stop: Callable[[int], Arrays]
+    states: int
+    initial: Sequence[str]
+    each: Callable[[Network, int], tuple[Sequence[np.ndarray], Sequence[np.ndarray]]]
+
+
+def _looped(networks: Sequence[Network], feeds: Arrays) -> _Repeated:
+    initial = networks[0].nodes[-1].input[2:]
+    return _Repeated(
+        [_counted(network) for network in networks],
+        _trips(networks[0], feeds),
+        lambda count: {_COUNT: np.array(count, np.int64)},
+        len(initial),
+        initial,
+        lambda network, i: ([np.array(i, np.int64), np.array(True)], []),
+    )
+
+
+def _scanned(networks: Sequence[Network], feeds: Arrays) -> _Repeated | None:
+    """Returns None for other axes than the first, other directions than forward, and constants that are scanned."""
+    of = {id(network): _scanned_inputs(network) for network in networks}
+    names = {name for inputs in of.values() for name in inputs}
+    node = networks[0].nodes[-1]
+    if not names <= set(feeds) or any(any(a.ints) for n in networks for a in n.nodes[-1].attribute):
+        return None
+    states = len(node.input) - len(of[id(networks[0])])
+    return _Repeated(
+        [_with_any_length(network, names) for network in networks],
+        min(len(feeds[name]) for name in names),
+        lambda count: {name: feeds[name][:count] for name in names},
+        states,
+        node.input[:states],
+        lambda network, i: ([], [feeds[name][i] for name in of[id(network)]]),
+    )
+
+
+def _scanned_inputs(network: Network) -> Sequence[str]:
+    node = network.nodes[-1]
+    return node.input[-next(a.i for a in node.attribute if a.name == "num_scan_inputs") :]
+
+
+def _with_any_length(network: Network, names: Collection[str]) -> Network:
+    model = onnx.ModelProto()
+    model.CopyFrom(network.model)
+    for info in model.graph.input:
+        if info.name in names:
+            info.type.tensor_type.shape.dim[0].Clear()
+    del model.graph.output[:]
+    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in model.graph.node[-1].output if name)
+    return Network(model, network.folder)
+
+
+def _iteration(
+    networks: Sequence[Network], feeds: Arrays, sides: Sides, repeated: _Repeated
+) -> tuple[str, Sides] | None:
+    """Returns the body of a Loop or a Scan with the values of the first iteration after which it differs."""
+    both = Sides(*repeated.networks, sides.hows, dict(feeds), sides.atol, sides.limit)
+    node = networks[0].nodes[-1]
+    outputs = [name for name in node.output if name]
 
     def differs(count: int) -> bool:
-        both.feeds[_COUNT] = np.array(count, np.int64)
+        both.feeds |= repeated.stop(count)
         return any(both.differs(value) for value in both.differences(outputs).values())
 
-    most = _trips(networks[0], feeds)
     high = 1
     while not differs(high):
-        if high >= most:
+        if high >= repeated.most:
             return None
-        high = min(2 * high, most)
+        high = min(2 * high, repeated.most)
     low = high // 2
     while high - low > 1:  # equal after `low` iterations
         middle = (low + high) // 2
         low, high = (low, middle) if differs(middle) else (middle, high)
-    both.feeds[_COUNT] = np.array(high - 1, np.int64)
-    node = networks[0].nodes[-1]
-    states = [name for name in node.output[: len(node.input) - 2] if name]
-    if len(states) < len(node.input) - 2:
+    both.feeds |= repeated.stop(high - 1)
+    states = [name for name in node.output[: repeated.states] if name]
+    if len(states) < repeated.states:
         return None  # a state that nobody reads has no name
-    _, reached = both.values(states) if high > 1 else ({}, {})
+    _, reached = both.values(states) if high > 1 and states else ({}, {})
     carried = [
-        reached[n] if high > 1 else _value(networks[0], i, feeds) for n, i in zip(states, node.input[2:], strict=True)
+        reached[n] if high > 1 else _value(networks[0], i, feeds) for n, i in zip(states, repeated.initial, strict=True)
     ]
     inner, of_all = [], dict(feeds)
     for network in networks:
         body = next(g for g in subgraphs_of(network.nodes[-1]))
-        values = [np.array(high - 1, np.int64), np.array(True), *carried]
-        given = {i.name: array for i, array in zip(body.input, values, strict=True)}
+        before, after = repeated.each(network, high - 1)
+        given = {i.name: array for i, array in zip(body.input, [*before, *carried, *after], strict=True)}
         inner.append(_graph(network, "body", feeds, given))
         of_all |= given
     sides.runs += both.runs
