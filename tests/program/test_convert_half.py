@@ -112,6 +112,19 @@ def test_what_is_kept(nodes: list[tuple[str, str, str]], constants: dict[str, An
         assert all("alone in half precision it loses" in k.why for k in found.kept)
 
 
+def test_a_branch_stays_in_single_precision_as_a_whole() -> None:
+    """It overflows inside, and reads a value of half precision from outside."""
+    text = """<ir_version: 9, opset_import: ["": 17]>
+    g (float[1,3,8,8] x) => (float[1,3,8,8] y) <float k = {1e5}, float back = {1e-5}> {
+        a = Sigmoid (x) zero = Constant <value = float {0}> () m = ReduceMax <keepdims = 0> (a) c = Greater (m, zero)
+        b = If (c) <then_branch = t () => (float[1,3,8,8] s) { r = Mul (a, k) s = Mul (r, back) },
+            else_branch = e () => (float[1,3,8,8] n) { n = Neg (a) }>
+        y = Add (a, b) }"""
+    found = halved(onnx.parser.parse_model(text))
+    assert {kept.operator for kept in found.kept} == {"If", "Mul", "Neg"}
+    assert found.loss < 0.01
+
+
 def test_polyops_nodes_compute_in_half_and_are_not_inlined() -> None:
     rois = np.float32([[0, 0, 0, 4, 4], [0, 1, 1, 7, 6]])
     proto = model(

@@ -16,7 +16,7 @@ from polyop.tensorrt.graph import ModelError
 
 def to_fp16(model: onnx.ModelProto, keep: Collection[str] = ()) -> onnx.ModelProto:
     """Returns a copy that computes in half precision, also in branches and loops. Inputs and outputs keep their types.
-    keep: the names of nodes that compute in single precision.
+    keep: the names of nodes that compute in single precision, of an If, a Loop or a Scan with those inside.
 
     TensorRT 11 and RTX are strongly typed: a network computes in the model's types. Operators without half-precision
     kernels (suppression, nearest neighbours) keep single precision, with casts around them. Functions are inlined.
@@ -28,10 +28,36 @@ def to_fp16(model: onnx.ModelProto, keep: Collection[str] = ()) -> onnx.ModelPro
         prepared, keep_io_types=True, op_block_list=blocked, node_block_list=list(keep), disable_shape_infer=True
     )
     _move_casts(halved)
+    _cast_captured(halved, {*keep}, {*blocked})
     for graph in graphs_of(halved.graph):
         _merge_casts(graph)
     _correct_types(_without_round_trips(halved))
     return halved
+
+
+def _cast_captured(model: onnx.ModelProto, keep: Collection[str], blocked: Collection[str]) -> None:
+    """Casts the values of half precision that nodes with subgraphs read from outside, if they stay in single
+    precision: the converter leaves their subgraphs as they are."""
+    graph = model.graph
+    kept = [n for n in graph.node if (n.name in keep or n.op_type in blocked) and subgraphs_of(n)]
+    if not kept:
+        return
+    bare = onnx.ModelProto()
+    bare.CopyFrom(model)
+    for each in graphs_of(bare.graph):
+        del each.value_info[:]
+    types = _types(with_types(bare).graph)
+    casts: dict[str, onnx.NodeProto] = {}
+    for node in kept:
+        for inner in subgraphs_of(node):
+            own = {i.name for i in inner.input} | {t.name for t in inner.initializer}
+            own |= {name for each in inner.node for name in each.output}
+            names = [n for n in sorted(_reads(inner) - own) if types.get(n) == onnx.TensorProto.FLOAT16]
+            for name in names:
+                casts[name] = helper.make_node("Cast", [name], [f"{name}/single"], to=onnx.TensorProto.FLOAT)
+            _replace_reads(inner, {name: f"{name}/single" for name in names})
+    graph.node.extend(casts.values())
+    _sort(graph)
 
 
 def _correct_types(model: onnx.ModelProto) -> None:

@@ -104,10 +104,11 @@ class Halving:
         own = set(names_in(self.model.graph.node))
         self._steps = frozenset(name for name in names_in(self.measured.graph.node) if name not in own)
         self._units = [names_in([n]) for n in self.model.graph.node if n.op_type not in (*blocked, "Constant")]
+        whole = {name: unit for n in self.model.graph.node for unit in [names_in([n])] for name in unit}
         kept: dict[str, str] = {}
         for overflow in [*self._overflows(), *bad_constants(self.model)]:
-            if overflow.node in own:
-                kept.setdefault(overflow.node, overflow.why)
+            for name in whole.get(overflow.node, ()):  # with the nodes around it: an If is in one precision
+                kept.setdefault(name, overflow.why)
         share = self.limit / 2
         while (lost := self._lost(kept)) > self.limit:
             found = self._sensitive(0, len(self._units), frozenset(kept), share)
