@@ -194,7 +194,7 @@ def _in_half(options: argparse.Namespace) -> int:
                 size = terminal.bytes_text(file.stat().st_size)
                 print(f"{terminal.green('wrote')} {options.output} ({size}): inputs and outputs keep their types")
             return ExitCode.OK
-        given = {
+        given: dict[str, Any] = {
             name: None if name in ("truth", "loss", "calibration") else []
             for name in ("images", "truth", "loss", "calibration")
         }

@@ -91,7 +91,7 @@ def halved_file(options: argparse.Namespace) -> Iterator[tuple[Path, dict[str, A
         side = open_side(samples.model, How(threads=0))
         expected = [side.run(feed) for feed in samples.feeds]
         del side
-        more = {"step": step} if (step := bars(stack)) else {}
+        more: dict[str, Any] = {"step": step} if (step := bars(stack)) else {}
         halving = Halving(model, samples.model, samples.feeds, samples.loss(expected), samples.limit, **more)
         halved = halving.run()
         if any(record for record in original.functions):
@@ -160,7 +160,7 @@ def _photos(options: argparse.Namespace, model: ModelProto, single: Path, folder
     attached = folder / "steps" / single.name
     measured = onnx.load(attached) if attached.is_file() else model
     of_detections = found.finds and not found.is_map
-    truth = []
+    truth: list[Sequence[Detection]] = []
     if options.truth:
         if not of_detections:
             raise usage(f"--truth: expected a detector, got {options.model}: {found.why}", found.hint)

@@ -388,7 +388,7 @@ class _Repeated:
     values of these inputs for the first iterations. states: how many there are; initial: their inputs. each: what the
     body of a network gets in an iteration, but for the states, before and after them."""
 
-    networks: Sequence[Network]
+    networks: tuple[Network, Network]
     most: int
     stop: Callable[[int], Arrays]
     states: int
@@ -399,7 +399,7 @@ class _Repeated:
 def _looped(networks: Sequence[Network], feeds: Arrays) -> _Repeated:
     initial = networks[0].nodes[-1].input[2:]
     return _Repeated(
-        [_counted(network) for network in networks],
+        (_counted(networks[0]), _counted(networks[1])),
         _trips(networks[0], feeds),
         lambda count: {_COUNT: np.array(count, np.int64)},
         len(initial),
@@ -417,7 +417,7 @@ def _scanned(networks: Sequence[Network], feeds: Arrays) -> _Repeated | None:
         return None
     states = len(node.input) - len(of[id(networks[0])])
     return _Repeated(
-        [_with_any_length(network, names) for network in networks],
+        (_with_any_length(networks[0], names), _with_any_length(networks[1], names)),
         min(len(feeds[name]) for name in names),
         lambda count: {name: feeds[name][:count] for name in names},
         states,

@@ -81,5 +81,5 @@ def applies(entries: Mapping[str, Entry], node: ir.Node) -> bool:
 
 def remaining(entries: Mapping[str, Entry], model: ir.Model) -> list[ir.Node]:
     """Returns the nodes of a list that a model has, in subgraphs and functions, too."""
-    graphs = [model.graph, *model.functions.values()]
+    graphs: list[ir.Graph | ir.Function] = [model.graph, *model.functions.values()]
     return [n for g in graphs for n in ir.traversal.RecursiveGraphIterator(g) if applies(entries, n)]
