@@ -71,16 +71,6 @@ def trail(value: ir.Value) -> list[ir.Value]:
     return values
 
 
-def moved_on(value: ir.Value, steps: int) -> Iterator[ir.Value]:
-    """Yields the values that this one is moved to, in up to `steps` movements, each of which is its only reader."""
-    for _ in range(steps):
-        readers = [node for node, _ in value.uses() if not is_standard(node, "Shape", "Size")]
-        if len(readers) != 1 or not is_standard(readers[0], *MOVEMENT) or value.is_graph_output():
-            return
-        value = readers[0].outputs[0]
-        yield value
-
-
 def operands(node: ir.Node) -> tuple[ir.Value, float] | None:
     """Returns the value and the constant number of a node with two inputs, in either order, or None."""
     for value, other in (node.inputs, reversed(node.inputs)):
