@@ -145,6 +145,8 @@ def test_polyops_nodes_compute_in_half_and_are_not_inlined() -> None:
 def test_models_that_cannot_be_halved() -> None:
     with pytest.raises(HalfError, match="expected a model in single precision, got weights in half precision"):
         prepared(halved(PLANTED).model)
+    with pytest.raises(HalfError, match="empty, NaN or infinite"):
+        halved(model([("Neg", "x", "a"), ("Sqrt", "a", "y")], {}))
     with pytest.raises(HalfError, match="expected opset 13 or newer, got 11"):
         prepared(model([("Relu", "x", "y")], {}, opset=11))
 

@@ -18,7 +18,7 @@ from onnx import TensorProto
 from polyop._onnx.catalogue import is_node
 from polyop._onnx.graph import graphs_of, nodes_in, opset_of
 from polyop.errors import PolyopError
-from polyop.tensorrt.half import blocked_operators, to_fp16
+from polyop.tensorrt.half import blocked_operators, to_fp16, with_types
 from polyop.verifying.differences import Tolerance, difference
 from polyop.verifying.rounding import Overflow, bad_constants, name_nodes, names_in, overflows, rounded, with_ranges
 from polyop.verifying.sides import Arrays, How, open_side
@@ -128,10 +128,12 @@ class Halving:
         ]  # fmt: skip
         casts = sum(n.op_type == "Cast" for n in nodes_in(model.graph.node))
         before = sum(n.op_type == "Cast" for n in nodes)
-        return Halved(model, listed, lost, self.runs, len(nodes) - len(listed), casts - before)
+        return Halved(model, listed, lost, self.runs, _nodes_in_half(model), casts - before)
 
     def _overflows(self) -> list[Overflow]:
         model, probed = with_ranges(self.measured)
+        if not probed:
+            raise HalfError("the model computes nothing in single precision")
         side = open_side(model, How())
         self.runs += 1
         return list(overflows(probed, [side.run(feed) for feed in self.feeds]))
@@ -179,9 +181,23 @@ class Halving:
         return {name: why for unit in self._units[begin:end] for name in unit if name not in kept}
 
 
+def _nodes_in_half(model: onnx.ModelProto) -> int:
+    """Returns the number of nodes that read or write values of half precision, without casts."""
+    count = 0
+    for graph in graphs_of(with_types(model).graph):
+        halves = {t.name for t in graph.initializer if t.data_type == TensorProto.FLOAT16}
+        infos = (*graph.input, *graph.output, *graph.value_info)
+        halves |= {i.name for i in infos if i.type.tensor_type.elem_type == TensorProto.FLOAT16}
+        count += sum(n.op_type != "Cast" and not halves.isdisjoint((*n.input, *n.output)) for n in graph.node)
+    return count
+
+
 def tensor_loss(expected: Sequence[Mapping[str, np.ndarray]]) -> Loss:
     """Returns a loss of tensors: the largest error relative to the scale of a tensor, or the share of integers that
-    differ."""
+    differ. Raises HalfError if no element is a number, which would prove nothing."""
+    arrays = [a for of_sample in expected for a in of_sample.values() if isinstance(a, np.ndarray)]
+    if not any(np.isfinite(a).any() if a.dtype.kind == "f" else a.size for a in arrays):
+        raise HalfError("the results of the samples are empty, NaN or infinite: nothing would be compared")
 
     def loss(found: Sequence[Arrays]) -> float:
         return max(
