@@ -348,7 +348,7 @@ MODELS = ["RT-DETRv2", "D-FINE", "RF-DETR", "Deformable DETR", "Grounding DINO",
 @pytest.mark.rest
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
-def test_models(name: str, tmp_path: Path) -> None:
+def test_models(name: str, tmp_path: Path, not_run: Callable[[str], None]) -> None:
     """Small models of transformers, in ONNX Runtime and in OpenVINO."""
     before, after = tmp_path / "before.onnx", tmp_path / "after.onnx"
     command = [sys.executable, ROOT / "bench" / "transformers_models.py", name, before]
@@ -362,6 +362,11 @@ def test_models(name: str, tmp_path: Path) -> None:
         shape = [d.dim_value for d in info.type.tensor_type.shape.dim]
         is_real = info.type.tensor_type.elem_type == F32
         feeds[info.name] = RNG.random(shape, np.float32) if is_real else np.ones(shape, np.int64)
+    try:
+        in_openvino(onnx.load(before), feeds)
+    except RuntimeError as error:
+        not_run(f"OpenVINO rejects {name} as exported: {str(error).splitlines()[-1]}")
+        return
     for g, e in zip(in_openvino(proto, feeds), in_onnxruntime(onnx.load(before), feeds), strict=True):
         scale = np.abs(e[np.isfinite(e)]).max()
         np.testing.assert_allclose(g, e, rtol=0, atol=1e-3 * scale)
