@@ -133,14 +133,14 @@ def python_files(names: list[str]) -> list[str]:
     """Returns the files with the tests of these names; of an operator, those that name it or a test after it."""
     folder = ROOT / "tests"
     operators = [name for name in names if not name.endswith(".")]
-    wanted = {f"{name}py" for name in names if name.endswith(".")}
-    wanted |= {f"test_{name}.py" for name in EVERY_OPERATOR if operators}
+    required = {f"{name}py" for name in names if name.endswith(".")}
+    required |= {f"test_{name}.py" for name in EVERY_OPERATOR if operators}
     either = "|".join(operators)
     of_operator = re.compile(rf"test_\w*({either})|\"({either})\"")
     return sorted(
         str(path.relative_to(ROOT))
         for path in folder.glob("*/test_*.py")
-        if path.name in wanted or (operators and of_operator.search(path.name + path.read_text(encoding="utf-8")))
+        if path.name in required or (operators and of_operator.search(path.name + path.read_text(encoding="utf-8")))
     )
 
 

@@ -54,6 +54,7 @@ SLOW_IMPORTS = {
 """The modules that are imported before the first model of a package, so that its other models need not do it."""
 _TELLING = re.compile(
     r"has no ONNX form|depends on values|sparse tensor|needs dimension|no other size|differ|assumed|could not be|cannot run"
+    r"|Unsupported|Conversion is failed"
 )
 _RANDOM = "PyTorch's own results differ from run to run"
 _FOLDERS = re.compile(r"/[^ ,:\"']*/(?=[^ /]+\.py)")
