@@ -34,8 +34,8 @@ SUMMARY = "Replace what polyop computes faster in a model"
 NEEDS = "pip install 'polyop[optimize]'"
 FOOTER = """\
 Every replacement is compared with the nodes that it replaces, and the model with the original. What differs is not
-replaced; with --without that is an error. Inputs are synthetic unless -i or --set give them; --shape gives their shapes. A model in which nothing is
-replaced is copied unchanged. The command needs onnx, onnx-ir and onnxruntime: pip install 'polyop[optimize]'.
+replaced; with --without that is an error. Inputs are synthetic unless -i or --set give them; --shape gives their
+shapes. A model in which nothing is replaced is copied unchanged. The command needs onnx, onnx-ir and onnxruntime: pip install 'polyop[optimize]'.
 
 Examples:
   polyop optimize detr.onnx -o fast.onnx --measure
