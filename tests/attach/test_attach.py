@@ -569,7 +569,7 @@ def test_outputs_that_fit_no_head(rng: np.random.Generator, tmp_path: Path) -> N
     ("options", "said"),
     [
         ({"head": "yolov9000"}, "head: expected auto, yolov5"),
-        ({"task": "sing"}, "task: expected detect, segment, pose, obb, got 'sing'"),
+        ({"task": "sing"}, "task: expected detect, segment, pose, obb, map, got 'sing'"),
         ({"task": "pose"}, "expected the number of key points"),
         ({"classes": ["cat"]}, "classes: expected a number below 3, got 'cat'"),
         ({"classes": [3]}, "classes: expected a number below 3, got '3'"),

@@ -123,7 +123,7 @@ def test_video(folder: Path, with_opencv: dict[str, str]) -> None:
         (["app.onnx", "--draw", "d", "--format", "npy"], 2, "--draw: expected --format npz and all outputs"),
         (["app.onnx", "--sheet", "s.gif"], 2, "--sheet: expected a file .png or .jpg or .jpeg, got 's.gif'"),
         (["app.onnx", "--draw", "photos/drawn"], 2, "'photos/drawn' would be an input of the next run"),
-        (["m.onnx", "--csv", "f.csv"], 1, "expected an output detection_boxes, got none"),
+        (["m.onnx", "--csv", "f.csv"], 1, "expected an output detection_boxes or segmentation, got none"),
         (["app.onnx", "--csv", "f.csv", "--names", "none.txt"], 3, "none.txt"),
     ],
     ids=str,

@@ -18,7 +18,7 @@ from tests.support.machines import ROOT, SRCNN, child, environment, photos
 
 PAGE = (ROOT / "docs" / "many-machines.md").read_text()
 BLOCKS = re.findall(r"```(\w*)\n(.*?)```", PAGE, re.DOTALL)
-COMMANDS = [line for kind, text in BLOCKS if not kind for line in text.splitlines()]
+COMMANDS = [line for kind, text in BLOCKS if not kind for line in text.replace("\\\n", "").splitlines()]
 
 
 @pytest.fixture

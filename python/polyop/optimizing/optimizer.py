@@ -275,7 +275,8 @@ class _Work:
             report.note("patterns were not applied: the graph's tensors cannot be read", runtime_error(error))
             return model, report
         self.step("reading tensors", 1, 1)
-        for pattern in [*patterns_for(self.options.target), Rewriter(self.options.entries)]:
+        patterns = [*patterns_for(self.options.target), Rewriter(self.options.entries)]
+        for pattern in sorted(patterns, key=lambda pattern: pattern.ORDER):
             for where, scope in scopes:
                 self._apply(pattern, where, scope, report, skipped, only_fixes)
             clean(model)  # so that other patterns do not match unused nodes

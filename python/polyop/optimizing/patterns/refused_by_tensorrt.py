@@ -16,7 +16,7 @@ from polyop.optimizing.scope import Scope
 from polyop.optimizing.target import Target
 
 NAME = "refused by TensorRT"
-ORDER = 95
+ORDER = 100  # after what is rewritten
 TARGETS = (Target.TENSORRT, Target.TENSORRT_POLYOP)
 
 _MISSING = (
