@@ -293,7 +293,7 @@ void AddVerifyCommand(CLI::App& app, Action& action, const std::vector<std::stri
   verify->add_flag("--layers", options->layers, "compare the outputs of every node, and name the first that differs");
   verify->add_flag(
       "--bisect", options->bisect,
-      "search for the first node whose output differs, also inside of If, Loop and functions, and write it "
+      "search for the first node whose output differs, also inside of If, Loop, Scan and functions, and write it "
       "with its inputs to a file that shows the difference alone");
   verify->add_option("-o,--output", options->output,
                      "with --bisect: that file (default: MODEL-first.onnx in the current folder)");

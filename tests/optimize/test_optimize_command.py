@@ -39,7 +39,7 @@ def run(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
 
 def test_documentation_page(program: str, model: Path) -> None:
     blocks = re.findall(r"```(\w*)\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    commands = [line for kind, text in blocks if not kind for line in text.splitlines()]
+    commands = [line for kind, text in blocks if not kind for line in text.replace("\\\n", "").splitlines()]
     programs = [text for kind, text in blocks if kind == "python"]
     assert len(commands) == 8
     assert len(programs) == 3

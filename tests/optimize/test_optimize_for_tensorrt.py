@@ -381,10 +381,10 @@ def test_command(program: str, tmp_path: Path) -> None:
     assert "without polyop" not in done.stdout
     done = polyop("-o", tmp_path / "other.onnx", "--plugins", "polyop")
     assert done.returncode == 2
-    assert "--plugins: expected --for tensorrt" in done.stderr
+    assert "--plugins: expected --runtime tensorrt" in done.stderr
     done = polyop("-o", tmp_path / "other.onnx", "--domain", "trt.plugins")
     assert done.returncode == 2
-    assert "--domain: expected --for tensorrt" in done.stderr
+    assert "--domain: expected --runtime tensorrt" in done.stderr
     assert not (tmp_path / "other.onnx").exists()
     done = polyop("-o", tmp_path / "other.onnx", "--for", "tensorrt", "--domain", "trt.plugins")
     assert done.returncode == 0, done.stderr

@@ -403,7 +403,7 @@ def test_documentation_page(program: str, tmp_path: Path) -> None:
     blocks = re.findall(r"```(\w*)\n(.*?)```", PAGE.read_text(), re.DOTALL)
     (text,) = [text for kind, text in blocks if kind == "python"]
     subprocess.run([sys.executable, "-c", text], cwd=tmp_path, check=True)
-    commands = [line for kind, text in blocks if not kind for line in text.splitlines()]
+    commands = [line for kind, text in blocks if not kind for line in text.replace("\\\n", "").splitlines()]
     assert len(commands) == 6
     for command in commands:
         done = subprocess.run([program, *command.split()[1:]], cwd=tmp_path, env=environment(), capture_output=True,

@@ -70,7 +70,7 @@ if HAS_PLUGINS:
         assert "registered is       name='MMCVCornerPool' version='1'" in texts[1]
         for text, parts in zip(
             texts[2:],
-            [["MMCVCornerPool"], ["MMCVCornerPool"], ["scales"], ["smallest, usual and largest", "--shapes x="], ["ascending"],
+            [["MMCVCornerPool"], ["MMCVCornerPool"], ["scales"], ["smallest, usual and largest", "--shape x="], ["ascending"],
              ["no input 'y'", "x"], ["expected 3 for a dimension"]],
             strict=True,
         ):  # fmt: skip
