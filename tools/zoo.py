@@ -148,7 +148,7 @@ def row_of(entry: Any, known: Mapping[str, Any], steps: set[str], limit: int, lo
         }
         if exact and steps & set(others):
             if not (work.folder / f"{exact}.onnx").exists():
-                isolated(lambda: _caught(lambda: work.export(exact, check=False)), limit, log)
+                isolated(lambda: _caught(lambda: work.export(exact)), limit, log)
             for name in [name for name in others if name in steps]:
                 work.step(name, others[name])
     return row
@@ -215,12 +215,12 @@ class Work:
                         found.setdefault(name, {})[axis] = size if same else f"{name}_{axis}"
         return found
 
-    def export(self, kind: str, check: bool = True) -> tuple[str, str]:
+    def export(self, kind: str) -> tuple[str, str]:
         import polyop
 
         dynamic = self.dynamic() if kind == "dynamic" else None
         given = {name: of[1:] for name, of in self.entry.sizes.items()}
-        arguments: dict[str, Any] = {"input_names": self.names, "dynamic": dynamic, "check": check, "verbose": False}
+        arguments: dict[str, Any] = {"input_names": self.names, "dynamic": dynamic, "verbose": False}
         path = self.folder / f"{kind}.onnx"
         note = ""
         try:
