@@ -135,12 +135,10 @@ class Reader {
 
 Status ReadGraph(const OrtGraph* graph, Graph* read) {
   POLYOP_RETURN_IF_ERROR(Reader(read).AddNodes(graph));
-  size_t count = 0;
-  POLYOP_RETURN_IF_ERROR(FromOrt(Api().Graph_GetNumOperatorSets(graph, &count)));
-  std::vector<const char*> domains(count);
-  std::vector<int64_t> versions(count);
-  POLYOP_RETURN_IF_ERROR(FromOrt(Api().Graph_GetOperatorSets(graph, domains.data(), versions.data(), count)));
-  for (size_t i = 0; i < count; ++i) {
+  std::vector<const char*> domains;
+  std::vector<int64_t> versions;
+  POLYOP_RETURN_IF_ERROR(OpsetsOf(graph, &domains, &versions));
+  for (size_t i = 0; i < domains.size(); ++i) {
     if (*domains[i] == '\0') read->opset = static_cast<int>(versions[i]);
   }
   return Status::Ok();

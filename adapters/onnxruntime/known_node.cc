@@ -144,6 +144,21 @@ Status OutputsOf(const OrtNode* node, std::vector<const OrtValueInfo*>* values) 
   return FromOrt(Api().Node_GetOutputs(node, values->data(), count));
 }
 
+Status OpsetsOf(const OrtGraph* graph, std::vector<const char*>* domains, std::vector<int64_t>* versions) {
+  size_t count = 0;
+  POLYOP_RETURN_IF_ERROR(FromOrt(Api().Graph_GetNumOperatorSets(graph, &count)));
+  domains->resize(count);
+  versions->resize(count);
+  return FromOrt(Api().Graph_GetOperatorSets(graph, domains->data(), versions->data(), count));
+}
+
+Status AttributesOf(const OrtNode* node, std::vector<const OrtOpAttr*>* attributes) {
+  size_t count = 0;
+  POLYOP_RETURN_IF_ERROR(FromOrt(Api().Node_GetNumAttributes(node, &count)));
+  attributes->resize(count);
+  return FromOrt(Api().Node_GetAttributes(node, attributes->data(), count));
+}
+
 Status CapturedBy(const OrtNode* node, std::vector<const OrtValueInfo*>* values) {
   size_t count = 0;
   POLYOP_RETURN_IF_ERROR(FromOrt(Api().Node_GetNumImplicitInputs(node, &count)));

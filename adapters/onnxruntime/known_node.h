@@ -49,6 +49,9 @@ Status OutputsOf(const OrtNode* node, std::vector<const OrtValueInfo*>* values);
 /// Returns the inputs, and what the node's subgraphs read.
 Status ReadBy(const OrtNode* node, std::vector<const OrtValueInfo*>* values);
 Status CapturedBy(const OrtNode* node, std::vector<const OrtValueInfo*>* values);
+Status AttributesOf(const OrtNode* node, std::vector<const OrtOpAttr*>* attributes);
+/// Returns the domains whose operators a graph has, and their versions.
+Status OpsetsOf(const OrtGraph* graph, std::vector<const char*>* domains, std::vector<int64_t>* versions);
 /// Returns the inputs or the outputs of a graph.
 Status EndsOf(const OrtGraph* graph, bool inputs, std::vector<const OrtValueInfo*>* values);
 

@@ -108,10 +108,8 @@ Status AddValue(const AttrValue& value, Message* to) {
 }
 
 Status AddAttributes(const OrtNode* node, Message* to) {
-  size_t count = 0;
-  POLYOP_RETURN_IF_ERROR(FromOrt(Api().Node_GetNumAttributes(node, &count)));
-  std::vector<const OrtOpAttr*> attributes(count);
-  POLYOP_RETURN_IF_ERROR(FromOrt(Api().Node_GetAttributes(node, attributes.data(), count)));
+  std::vector<const OrtOpAttr*> attributes;
+  POLYOP_RETURN_IF_ERROR(AttributesOf(node, &attributes));
   for (const OrtOpAttr* const attribute : attributes) {
     const char* name = "";
     OrtOpAttrType type = ORT_OP_ATTR_UNDEFINED;
@@ -238,12 +236,10 @@ Status WriteModel(const OrtGraph* graph, const PatternMatch& match, const Cone& 
   for (const GraphValue* const value : match.outputs) part.Bytes(12, Named(value->name).bytes());
   message.Integer(1, 8);  // ONNX's version of the format
   message.Bytes(7, part.bytes());
-  size_t count = 0;
-  POLYOP_RETURN_IF_ERROR(FromOrt(Api().Graph_GetNumOperatorSets(graph, &count)));
-  std::vector<const char*> domains(count);
-  std::vector<int64_t> versions(count);
-  POLYOP_RETURN_IF_ERROR(FromOrt(Api().Graph_GetOperatorSets(graph, domains.data(), versions.data(), count)));
-  for (size_t i = 0; i < count; ++i) {
+  std::vector<const char*> domains;
+  std::vector<int64_t> versions;
+  POLYOP_RETURN_IF_ERROR(OpsetsOf(graph, &domains, &versions));
+  for (size_t i = 0; i < domains.size(); ++i) {
     Message opset;
     opset.Bytes(1, domains[i]);
     opset.Integer(2, versions[i]);

@@ -57,10 +57,8 @@ Status MakeTensor(DType dtype, const Shape& shape, Owned<OrtValue>* value, void*
 }
 
 Status ReadAttributes(const OrtNode* node, std::vector<std::pair<std::string, AttrValue>>* read) {
-  size_t count = 0;
-  POLYOP_RETURN_IF_ERROR(FromOrt(Api().Node_GetNumAttributes(node, &count)));
-  std::vector<const OrtOpAttr*> attributes(count);
-  POLYOP_RETURN_IF_ERROR(FromOrt(Api().Node_GetAttributes(node, attributes.data(), count)));
+  std::vector<const OrtOpAttr*> attributes;
+  POLYOP_RETURN_IF_ERROR(AttributesOf(node, &attributes));
   for (const OrtOpAttr* const attribute : attributes) {
     const char* name = "";
     AttrValue value;
