@@ -5,8 +5,8 @@ branch left main if there are none.
 
 Prints four lines: "cxx" and the names of C++ tests, which are also targets; "build" and the other targets that the
 Python tests need; "python" and an expression for pytest's -k; "files" and the files of these tests, because collecting
-all takes a minute. A test is affected if it, a file that it includes
-directly or indirectly, or a file of the folder that it tests has changed.
+all takes a minute. A test is affected if it, a file that it includes directly or indirectly, or a file of the folder
+that it tests has changed.
 """
 
 from __future__ import annotations
@@ -131,7 +131,6 @@ def python_tests(changed: set[str], touched: set[str]) -> list[str]:
 
 def python_files(names: list[str]) -> list[str]:
     """Returns the files with the tests of these names; of an operator, those that name it or a test after it."""
-    folder = ROOT / "tests"
     operators = [name for name in names if not name.endswith(".")]
     required = {f"{name}py" for name in names if name.endswith(".")}
     required |= {f"test_{name}.py" for name in EVERY_OPERATOR if operators}
@@ -139,7 +138,7 @@ def python_files(names: list[str]) -> list[str]:
     of_operator = re.compile(rf"test_\w*({either})|\"({either})\"")
     return sorted(
         str(path.relative_to(ROOT))
-        for path in folder.glob("*/test_*.py")
+        for path in (ROOT / "tests").glob("*/test_*.py")
         if path.name in required or (operators and of_operator.search(path.name + path.read_text(encoding="utf-8")))
     )
 
