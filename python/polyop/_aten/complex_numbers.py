@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -16,7 +15,7 @@ from torch import Tensor
 from torch.utils import _pytree as pytree
 
 from polyop._aten.real_forms import both_parts, joined, parts
-from polyop._aten.table import TRANSLATIONS, WRONG, decomposes, overload
+from polyop._aten.table import WRONG, decomposes, extend, overload
 
 aten = torch.ops.aten
 
@@ -36,20 +35,16 @@ def adds(*targets: str, nodes: tuple[str, ...] = ()) -> Callable[[Callable[..., 
     """
 
     def add(function: Callable[..., Any]) -> Callable[..., Any]:
-        for target in targets:
-            before = TRANSLATIONS.get(target)
-
-            def call(*args: Any, before: Any = before, **given: Any) -> Any:
+        def make(before: Callable[..., Any] | None) -> Callable[..., Any]:
+            def call(*args: Any, **given: Any) -> Any:
                 if any(is_complex(leaf) for leaf in pytree.tree_leaves((args, given))):
                     return function(*args, **given)
-                return NotImplemented if before is None else before.function(*args, **given)
+                return NotImplemented if before is None else before(*args, **given)
 
-            if before is None:
-                decomposes(target, when=_WHEN, nodes=nodes)(call)
-            else:
-                when = f"{before.when}; {_WHEN}" if before.when else ""
-                used = tuple(dict.fromkeys((*before.nodes, *nodes)))
-                TRANSLATIONS[target] = replace(before, when=when, function=call, nodes=used)
+            return call
+
+        for target in targets:
+            extend(target, _WHEN, make, nodes=nodes)
         return function
 
     return add

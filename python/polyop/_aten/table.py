@@ -11,7 +11,7 @@ that writes to its arguments.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import torch
@@ -57,6 +57,20 @@ def decomposes(
         return function
 
     return add
+
+
+def extend(
+    target: str, when: str, make: Callable[[Callable[..., Any] | None], Callable[..., Any]], *, without: str = MISSING,
+    nodes: tuple[str, ...] = (),
+) -> None:  # fmt: skip
+    """Adds a translation, which `make` makes from the one that the operator has, if any."""
+    before = TRANSLATIONS.get(target)
+    if before is None:
+        decomposes(target, without=without, when=when, nodes=nodes)(make(None))
+        return
+    when = f"{before.when}; {when}" if before.when else ""
+    used = tuple(dict.fromkeys((*before.nodes, *nodes)))
+    TRANSLATIONS[target] = replace(before, when=when, nodes=used, function=make(before.function))
 
 
 def overload(target: str) -> torch._ops.OpOverload | None:

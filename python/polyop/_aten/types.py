@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -17,7 +16,7 @@ from torch import Tensor
 from torch.utils import _pytree as pytree
 
 from polyop._aten.special import erfc
-from polyop._aten.table import REFUSED, TRANSLATIONS, WRONG, decomposes, overload
+from polyop._aten.table import REFUSED, WRONG, decomposes, extend, overload
 
 # Operators whose ONNX form contains a node that ONNX Runtime's CPU provider lacks in float64: Conv, AveragePool,
 # Resize, InstanceNormalization, Det, Elu, Acos, …
@@ -58,18 +57,8 @@ def _widen(value: Any) -> Any:
     return value.to(torch.float64) if isinstance(value, Tensor) and value.dtype == torch.float32 else value
 
 
-def _extend(target: str, when: str, make: Callable[[Callable[..., Any] | None], Callable[..., Any]]) -> None:
-    """Adds a translation, which `make` makes from the one that the operator has."""
-    before = TRANSLATIONS.get(target)
-    if before is None:
-        decomposes(target, without=REFUSED, when=when)(make(None))
-    else:
-        when = f"{before.when}; {when}" if before.when else ""
-        TRANSLATIONS[target] = replace(before, when=when, function=make(before.function))
-
-
 for _name in _IN_FLOAT:
-    _extend(f"aten::{_name}", "float64, in float32", partial(_in_float, f"aten::{_name}"))
+    extend(f"aten::{_name}", "float64, in float32", partial(_in_float, f"aten::{_name}"), without=REFUSED)
 
 
 def _of_integers(function: Callable[[Tensor], Tensor], first: Callable[..., Any] | None) -> Callable[..., Any]:
@@ -88,7 +77,7 @@ _INTEGERS: dict[str, Callable[[Tensor], Tensor]] = {
     **dict.fromkeys(("ceil", "floor", "round", "trunc"), torch.clone),
 }
 for _name, _function in _INTEGERS.items():
-    _extend(f"aten::{_name}", "integers", partial(_of_integers, _function))
+    extend(f"aten::{_name}", "integers", partial(_of_integers, _function), without=REFUSED)
 
 
 @decomposes("aten::gelu", without=REFUSED, when="float64")
