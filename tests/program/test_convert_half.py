@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from polyop.verifying.halving import HalfError, Halved, Halving, prepared, tenso
 from polyop.verifying.rounding import rounded
 from polyop.verifying.sides import How, open_side
 from tests.support.processes import environment
+from tests.support.tensorrt_rtx import RUNTIME, convert
 
 F32, F16 = TensorProto.FLOAT, TensorProto.FLOAT16
 RNG = np.random.default_rng(0)
@@ -170,3 +171,34 @@ def test_command(program: str, tmp_path: Path) -> None:
     assert "in OpenVINO" in done.stdout
     assert (tmp_path / "half.xml").is_file()
     assert "expected --half" in run("convert", "a.onnx", "-o", "b.onnx", "--images", "photos").stderr
+
+
+def test_engine(program: str, tmp_path: Path, not_run: Callable[[str], None]) -> None:
+    """TensorRT-RTX builds engines without a GPU. The nodes that stay compute in single precision in the engine, too."""
+    if not (RUNTIME / "tensorrt_rtx_libs").is_dir():
+        not_run("no engine was built: TensorRT-RTX is not installed")
+        return
+    onnx.save(PLANTED, tmp_path / "a.onnx")
+    report = convert(program, tmp_path / "a.onnx", "--half")
+    assert [kept["node"] for kept in report["half"]["kept"]] == ["amplify", "attenuate"]
+    assert report["needs"]["precision"] == "fp16, but for 2 node(s) in fp32"
+    assert (report["needs"]["inputs"]["x"]["type"], report["needs"]["outputs"]["y"]["type"]) == ("f32", "f32")
+    precisions = {layer["name"]: layer["precision"] for layer in report["layers"]}
+    assert {name: precisions[name] for name in ("conv", "amplify", "attenuate", "y")} == {
+        "conv": "f16",
+        "amplify": "f32",
+        "attenuate": "f32",
+        "y": "f16",
+    }
+
+
+def test_no_tensorrt(program: str, tmp_path: Path) -> None:
+    """Is said before the calibration."""
+    onnx.save(PLANTED, tmp_path / "a.onnx")
+    done = subprocess.run(
+        [program, "convert", "a.onnx", "-o", "a.engine", "--half"], cwd=tmp_path, capture_output=True, text=True, check=False,
+        env=environment(POLYOP_TENSORRT="not_installed"),
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert "no TensorRT was found (tried not_installed)" in done.stderr
+    assert "single precision" not in done.stdout

@@ -138,21 +138,27 @@ def run(options: argparse.Namespace) -> int:
             f"--output: expected an engine, got '{options.output}'", "for OpenVINO's files add --runtime openvino"
         )
     _check_half(options)
-    if options.half:
-        return _in_half(options)
-    if options.int8 != bool(options.calibration):
+    if not options.half and options.int8 != bool(options.calibration):
         raise usage("--int8 and --calibration FOLDER: expected both, got one of them")
     if options.calibration and not Path(options.calibration).is_dir():
         raise usage(f"--calibration: expected a folder, got '{options.calibration}'")
-    if options.runtime == "openvino":
-        return _to_openvino(options)
     model = check_model(options.model)
     check_attributes(model)
-    check_inputs(model, [*shapes, *constants])
     check_output(options.model, options.output)
-    _check_timing_cache(options)
-    restart_with_parser_path()
-    report = _build(options, model, shapes, constants)
+    if options.runtime == "openvino":
+        _check_openvino(options)
+    elif not options.output.lower().endswith(".onnx"):
+        check_inputs(model, [*shapes, *constants])
+        _check_timing_cache(options)
+        restart_with_parser_path()
+    return _in_half(options, model) if options.half else _convert(options, model, {})
+
+
+def _convert(options: argparse.Namespace, model: ModelProto, halved: dict[str, Any]) -> int:
+    """Builds the engine or writes OpenVINO's files. halved: the report of --half, {} without it."""
+    if options.runtime == "openvino":
+        return _to_openvino(options, model, halved)
+    report = _build(options, model, _parse_shapes(options.shape), _parse_constants(options.set), halved)
     if options.json:
         terminal.print_json(report)
     else:
@@ -173,32 +179,29 @@ def _check_half(options: argparse.Namespace) -> None:
         raise usage(f"--output: expected an engine or a .xml file, got '{options.output}'", "an ONNX file needs --half")
 
 
-def _in_half(options: argparse.Namespace) -> int:
+def _in_half(options: argparse.Namespace, model: ModelProto) -> int:
     """Writes a file of ONNX in half precision, or builds the engine or the files of OpenVINO from it."""
     from polyop._commands.convert_half import halved_file, print_report
     from polyop._onnx.atomic_file import write_atomically
+    from polyop.tensorrt import _runtime
 
-    if options.calibration and not Path(options.calibration).is_dir():
-        raise usage(f"--calibration: expected a folder, got '{options.calibration}'")
-    model = check_model(options.model)
-    check_attributes(model)
-    check_output(options.model, options.output)
+    is_onnx = options.output.lower().endswith(".onnx")
+    if options.runtime == "tensorrt" and not is_onnx:
+        _runtime()  # raises NoTensorRTError before the calibration, which takes long
     with halved_file(options) as (file, report):
         if not options.json:
             print_report(report)
-        if options.output.lower().endswith(".onnx"):
-            write_atomically(Path(options.output), file.read_bytes())
-            if options.json:
-                terminal.print_json({"model": options.output, "half": report})
-            else:
-                size = terminal.bytes_text(file.stat().st_size)
-                print(f"{terminal.green('wrote')} {options.output} ({size}): inputs and outputs keep their types")
-            return ExitCode.OK
-        given: dict[str, Any] = {
-            name: None if name in ("truth", "loss", "calibration") else []
-            for name in ("images", "truth", "loss", "calibration")
-        }
-        return run(argparse.Namespace(**{**vars(options), **given, "half": False, "model": str(file)}))
+        if not is_onnx:
+            return _convert(
+                argparse.Namespace(**{**vars(options), "model": str(file)}), check_model(str(file)), {"half": report}
+            )
+        write_atomically(Path(options.output), file.read_bytes())
+        if options.json:
+            terminal.print_json({"model": options.output, "half": report})
+        else:
+            size = terminal.bytes_text(file.stat().st_size)
+            print(f"{terminal.green('wrote')} {options.output} ({size}): inputs and outputs keep their types")
+        return ExitCode.OK
 
 
 def _parse_shapes(texts: list[str]) -> dict[str, list[list[int]]]:
@@ -276,8 +279,9 @@ def _remove_link(folder: Path) -> None:
 
 
 def _build(
-    options: argparse.Namespace, model: ModelProto, shapes: dict[str, list[list[int]]], constants: dict[str, Any]
-) -> dict[str, Any]:
+    options: argparse.Namespace, model: ModelProto, shapes: dict[str, list[list[int]]], constants: dict[str, Any],
+    halved: dict[str, Any],
+) -> dict[str, Any]:  # fmt: skip
     """Writes the engine and its description. Returns a report."""
     from polyop.tensorrt import EngineError, NoTensorRTError, get_tensorrt_op_path, onnx2trt, save_trt_engine
 
@@ -309,7 +313,7 @@ def _build(
         "model": Path(options.model).name,
         "runtime": engine.runtime,
         "plugin_libraries": [Path(p).name for p in [get_tensorrt_op_path(), *plugins] if p and used],
-        "precision": "+".join(p for p in ("fp16", "int8") if getattr(options, p)) or "as in the model",
+        "precision": _precision(options, halved),
         "inputs": {
             name: {
                 "type": engine.types[name],
@@ -322,7 +326,13 @@ def _build(
         "metadata": {entry.key: entry.value for entry in model.metadata_props},
     }
     Path(f"{options.output}.json").write_text(json.dumps(needs, indent=2) + "\n")
-    return {"bytes": len(engine.data), "layers": engine.layers, "needs": needs}
+    return {"bytes": len(engine.data), "layers": engine.layers, "needs": needs, **halved}
+
+
+def _precision(options: argparse.Namespace, halved: dict[str, Any]) -> str:
+    if halved:
+        return f"fp16, but for {len(halved['half']['kept'])} node(s) in fp32"
+    return "+".join(p for p in ("fp16", "int8") if getattr(options, p)) or "as in the model"
 
 
 def _samples(options: argparse.Namespace, model: ModelProto) -> Iterator[dict[str, np.ndarray]]:
@@ -338,8 +348,9 @@ def _common(shapes: list[list[int]]) -> list[int]:
 
 def _print(options: argparse.Namespace, report: dict[str, Any]) -> None:
     if options.layers:
-        rows = [[layer["name"], layer["type"], layer["output"]] for layer in report["layers"]]
-        print(terminal.table(["layer", "type", "output"], rows), end="\n\n")
+        columns = ["type", "output", "precision"]
+        rows = [[layer["name"], *(layer[column] for column in columns)] for layer in report["layers"]]
+        print(terminal.table(["layer", *columns], rows), end="\n\n")
     needs = report["needs"]
     rows = [
         [name, *(str(shapes[which]) for which in ("least", "usual", "largest"))]
@@ -355,21 +366,22 @@ def _print(options: argparse.Namespace, report: dict[str, Any]) -> None:
 # ---- OpenVINO --------------------------------------------------------------------------------------------------------
 
 
-def _to_openvino(options: argparse.Namespace) -> int:
-    """Converts the model as it is. OpenVINO takes shapes and values when it compiles a model."""
-    output = Path(options.output)
-    if output.suffix.lower() != ".xml":
+def _check_openvino(options: argparse.Namespace) -> None:
+    if Path(options.output).suffix.lower() != ".xml":
         raise usage(
-            f"--output: expected a .xml file, got '{output}'", "OpenVINO's files: -o model.xml --runtime openvino"
+            f"--output: expected a .xml file, got '{options.output}'",
+            "OpenVINO's files: -o model.xml --runtime openvino",
         )
     if any(getattr(options, name) for name in _FOR_TENSORRT) or options.builder_optimization_level is not None:
         raise usage(
             "--shape, --set, --int8, --builder-optimization-level, --workspace, --timing-cache and --layers are options "
             "of TensorRT"
         )
-    model = check_model(options.model)
-    check_attributes(model)
-    check_output(options.model, options.output)
+
+
+def _to_openvino(options: argparse.Namespace, model: ModelProto, halved: dict[str, Any]) -> int:
+    """Converts the model as it is. OpenVINO takes shapes and values when it compiles a model."""
+    output = Path(options.output)
     import polyop.openvino
 
     core = polyop.openvino.core()
@@ -389,7 +401,7 @@ def _to_openvino(options: argparse.Namespace) -> int:
         raise CommandError(ExitCode.FAILED, f"{options.model}: {error}") from error
     weights, runtime = output.with_suffix(".bin"), f"OpenVINO {openvino.__version__.split('-')[0]}"
     if options.json:
-        terminal.print_json({"model": str(output), "weights": str(weights), "runtime": runtime})
+        terminal.print_json({"model": str(output), "weights": str(weights), "runtime": runtime, **halved})
     else:
         print(f"{terminal.green('wrote')} {output} and {weights} for {runtime}; polyop.openvino.core() reads them")
     return ExitCode.OK

@@ -342,6 +342,7 @@ def onnx2trt(
             "name": layer.name,
             "type": str(layer.type).rsplit(".", 1)[-1],
             "output": "x".join(str(d) for d in layer.get_output(0).shape) if layer.num_outputs else "",
+            "precision": _type_name(trt, layer.get_output(0).dtype) if layer.num_outputs else "",
         }
         for layer in (network.get_layer(i) for i in range(network.num_layers))
     ]
