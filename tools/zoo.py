@@ -103,7 +103,7 @@ def isolated(function: Callable[[], Any], limit: int, log: str = os.devnull) -> 
 def _child(function: Callable[[], Any], answers: Connection, limit: int, log: str) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
-    output = os.open(log, os.O_WRONLY | os.O_APPEND)
+    output = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     os.dup2(output, 1)  # exporters print
     os.dup2(output, 2)
     answers.send(function())

@@ -320,13 +320,6 @@ for _name, _options in {
     add("asteroid", _name, lambda n=_name, o=_options: _asteroid(n, **o), batch=(2, 3, 1), time=(400, 480, 336))
 
 
-@model("asteroid", batch=(2, 3, 1), time=(1600, 2048, 1280))
-def dccrnet() -> Built:
-    import asteroid.models
-
-    return wave(asteroid.models.DCCRNet("DCCRN-CL", stft_n_filters=512), 1, 1600)
-
-
 @model("encodec", batch=(2, 3, 1), time=(640, 960, 320))
 def seanet_encoder() -> Built:
     from encodec.modules import SEANetEncoder
