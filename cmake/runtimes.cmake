@@ -33,7 +33,8 @@ endif()
 
 # The operators' definitions, and their shape inference, as JSON, for several adapters and the CLI.
 add_library(polyop_catalogue OBJECT EXCLUDE_FROM_ALL "${POLYOP_ROOT}/adapters/catalogue.cc"
-  "${POLYOP_ROOT}/adapters/patterns.cc" "${POLYOP_ROOT}/adapters/resolve.cc" "${POLYOP_ROOT}/adapters/shapes.cc")
+  "${POLYOP_ROOT}/adapters/patterns.cc" "${POLYOP_ROOT}/adapters/resolve.cc" "${POLYOP_ROOT}/adapters/shapes.cc"
+  "${POLYOP_ROOT}/adapters/synthetic_rows.cc")
 target_link_libraries(polyop_catalogue PUBLIC polyop_core nlohmann_json::nlohmann_json)
 target_compile_definitions(polyop_catalogue PRIVATE POLYOP_CUDA=$<BOOL:${POLYOP_CUDA}>)
 

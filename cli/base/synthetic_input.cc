@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "adapters/synthetic_rows.h"
 #include "cli/base/model.h"
 #include "cli/base/operators.h"
 #include "core/elements.h"
@@ -114,72 +115,6 @@ std::string RoleOf(const onnx::ModelProto& model, const std::string& name) {
   return role;
 }
 
-// Returns the number of columns of a role, or 1 for roles of single elements.
-int64_t ColumnsOf(std::string_view role) {
-  struct Columns {
-    std::string_view role;
-    int64_t count;
-  };
-  constexpr Columns kColumns[] = {{"boxes", 4},  {"rotated_boxes", 5}, {"boxes3d", 7},      {"quadrilaterals", 8},
-                                  {"rois", 5},   {"rotated_rois", 6},  {"bezier_rois", 17}, {"batch_index", 1},
-                                  {"points", 1}, {"decay_rates", 1},   {"step_sizes", 1}};
-  for (const Columns& known : kColumns) {
-    if (known.role == role) return known.count;
-  }
-  return 0;
-}
-
-// Draws rows of a role. Coordinates are below 64, a usual size of feature maps.
-class RowDrawer {
- public:
-  RowDrawer(std::mt19937& rng, int integer_bound) : rng_(rng), integer_bound_(integer_bound) {}
-
-  std::vector<double> Draw(std::string_view role) {
-    row_.clear();
-    if (role == "rois" || role == "rotated_rois" || role == "bezier_rois" || role == "batch_index") AddIndex();
-    if (role == "boxes" || role == "rois") AddBox();
-    if (role == "rotated_boxes" || role == "rotated_rois") AddRotatedBox();
-    if (role == "bezier_rois") Add(16, 0, 64);
-    if (role == "points") Add(1, 0, 8);
-    if (role == "decay_rates") Add(1, -4, 0);
-    if (role == "step_sizes") Add(1, 0, 0.5);
-    if (role == "boxes3d") {
-      Add(3, 0, 8);
-      Add(3, 1, 4);
-      Add(1, -kPi, kPi);
-    }
-    if (role == "quadrilaterals") {
-      AddBox();
-      const double x1 = row_[0], y1 = row_[1], x2 = row_[2], y2 = row_[3];
-      row_ = {x1, y1, x2, y1, x2, y2, x1, y2};
-    }
-    return row_;
-  }
-
- private:
-  static constexpr double kPi = 3.14159265358979323846;
-
-  void Add(int count, double from, double to) {
-    for (int i = 0; i < count; ++i) row_.push_back(from + (to - from) * static_cast<double>(rng_() >> 8) * 0x1p-24);
-  }
-  void AddIndex() { row_.push_back(static_cast<double>(rng_() % static_cast<uint32_t>(integer_bound_))); }
-  void AddBox() {
-    Add(2, 0, 32);
-    const double x = row_[row_.size() - 2], y = row_[row_.size() - 1];
-    Add(1, x + 1, x + 33);
-    Add(1, y + 1, y + 33);
-  }
-  void AddRotatedBox() {
-    Add(2, 16, 48);
-    Add(2, 1, 33);
-    Add(1, -kPi / 2, kPi / 2);
-  }
-
-  std::mt19937& rng_;
-  int integer_bound_;
-  std::vector<double> row_;
-};
-
 // Returns the FNV-1a hash, which is the same on every machine, unlike std::hash.
 uint32_t SeedOf(std::string_view name) {
   uint32_t hash = 2166136261u;
@@ -196,19 +131,17 @@ SyntheticInput FillSyntheticInput(const onnx::ModelProto& model, const std::stri
     for (int64_t i = 0; i < count; ++i) array->set(i, *value);
     return {"all " + std::to_string(static_cast<int>(*value)), false};
   }
-  std::mt19937 rng(SeedOf(name));
   const std::string role = RoleOf(model, name);
-  const int64_t columns = ColumnsOf(role);
+  const int columns = polyop_draw_rows(role.c_str(), 0, integer_bound, 0, nullptr);
   const int64_t last = array->shape.empty() ? 1 : array->shape.back();
-  if (columns > 0 && (columns == 1 || columns == last)) {
-    RowDrawer drawer(rng, integer_bound);
-    for (int64_t i = 0; i < count; i += columns) {
-      const std::vector<double> row = drawer.Draw(role);
-      for (int64_t c = 0; c < columns; ++c) array->set(i + c, row[static_cast<size_t>(c)]);
-    }
+  if (columns == 1 || (columns > 0 && columns == last)) {
+    std::vector<double> values(static_cast<size_t>(count));
+    polyop_draw_rows(role.c_str(), count / columns, integer_bound, SeedOf(name), values.data());
+    for (int64_t i = 0; i < count; ++i) array->set(i, values[static_cast<size_t>(i)]);
     const bool has_indices = role == "batch_index" || role.find("rois") != std::string::npos;
     return {"random " + role, has_indices};
   }
+  std::mt19937 rng(SeedOf(name));
   if (IsReal(array->dtype)) {
     for (int64_t i = 0; i < count; ++i) array->set(i, static_cast<double>(rng() >> 8) * 0x1p-24);
     return {"random", false};

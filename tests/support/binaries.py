@@ -21,6 +21,7 @@ EXPORTS = {
         "polyop_call",
         "polyop_call_on_device",
         "polyop_catalogue",
+        "polyop_draw_rows",
         "polyop_find_pattern",
         "polyop_force_isa",
         "polyop_read_device",
