@@ -283,7 +283,7 @@ def lightglue() -> Built:
 def grounding_dino() -> Built:
     import transformers
 
-    swin = transformers.SwinConfig(image_size=64, embed_dim=8, depths=[1] * 4, num_heads=[1, 1, 2, 2], window_size=4,
+    swin = transformers.SwinConfig(image_size=128, embed_dim=8, depths=[1] * 4, num_heads=[1, 1, 2, 2], window_size=4,
                                    out_features=["stage2", "stage3", "stage4"])  # fmt: skip
     bert = transformers.BertConfig(
         vocab_size=2000, hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32
@@ -303,7 +303,7 @@ def grounding_dino() -> Built:
             return found.logits, found.pred_boxes
 
     return Detector(), lambda batch: (
-        torch.rand(batch, 3, 64, 64),
+        torch.rand(batch, 3, 128, 128),
         torch.tensor([[101, 5, 6, 1012, 7, 1012, 102]]).repeat(batch, 1),
     )
 
