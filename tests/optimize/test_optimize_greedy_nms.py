@@ -14,7 +14,7 @@ from torch._higher_order_ops.scan import scan
 from torch._higher_order_ops.while_loop import while_loop
 
 from tests.support.exported import nodes, optimized, write
-from tests.support.suppression import NODE, PATTERN, detections, pairs, scripted
+from tests.support.suppression import NODE, PATTERN, detections, halves, pairs, scripted
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -180,6 +180,14 @@ def test_scripted_loops(suppress: Callable[..., Tensor], threshold: float, tmp_p
     after, report = optimized(before, [detections(60), detections(150), detections(2)])
     assert dict(report.replaced) == {PATTERN: 1}, str(report)
     assert nodes(after)[NODE] == 1
+    assert nodes(after)["Loop"] == 0
+
+
+@pytest.mark.parametrize("suppress", [from_the_last, among_the_best], ids=lambda f: f.name)
+def test_half_precision(suppress: Callable[..., Tensor], tmp_path: Path) -> None:
+    before = scripted(suppress, 0.5, tmp_path, halves)
+    after, report = optimized(before, [halves(60), halves(150), halves(2)])
+    assert report.replaced[PATTERN] == 1, str(report)
     assert nodes(after)["Loop"] == 0
 
 

@@ -159,10 +159,11 @@ def test_near_misses_of_deformable_attention_are_left(tmp_path: Path) -> None:
 # ---- multi-level RoIAlign ----------------------------------------------------------------------------------
 
 
-def test_multi_level_roi_align(tmp_path: Path) -> None:
-    module = MultiScale()
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 2e-4), (torch.float16, 1e-2)])
+def test_multi_level_roi_align(dtype: torch.dtype, tolerance: float, tmp_path: Path) -> None:
+    module = MultiScale(dtype=dtype)
     path = export(module, tmp_path / "m.onnx", "torchscript")
-    check(path, [pyramid(module, seed, count) for seed, count in ((0, 2), (1, 40), (2, 300))], tolerance=2e-4)
+    check(path, [pyramid(module, seed, count) for seed, count in ((0, 2), (1, 40), (2, 300))], tolerance=tolerance)
 
 
 def test_another_choice_of_levels_is_left(tmp_path: Path) -> None:
@@ -230,12 +231,14 @@ def test_opsets(opset: int, tmp_path: Path) -> None:
 
 
 def test_half_precision(tmp_path: Path) -> None:
-    """Corner pooling of f16 is exact; suppression of f16 stays, because polyop computes it of f32."""
-    given = {"x": corner_pool_inputs()["x"].half()}
-    check(write(Pool(2, True), given, tmp_path / "m.onnx", "torchscript"), [given], tolerance=0)
-    given = {name: t.half() for name, t in detections(40).items()}
-    path = write(torch.jit.script(Scripted(from_the_first)), given, tmp_path / "m.onnx", "torchscript", ANY_COUNT)
-    check(path, [given], expected=0, tolerance=0)
+    """ONNX Runtime computes suppression of f16 in f32, and so does polyop."""
+    parts: list[tuple[nn.Module, list[Tensors]]] = [(Pool(2, True), [corner_pool_inputs()])]
+    for suppress in (from_the_first, among_the_best, set_to_infinity):
+        parts.append((torch.jit.script(Scripted(suppress)), [detections(n) for n in (60, 150, 2)]))
+    for module, sizes in parts:
+        halves = [{name: t.half() for name, t in tensors.items()} for tensors in sizes]
+        dynamic = ANY_COUNT if "boxes" in halves[0] else None
+        check(write(module, halves[0], tmp_path / "m.onnx", "torchscript", dynamic), halves, tolerance=0)
 
 
 # ---- mask pasting ------------------------------------------------------------------------------------------

@@ -42,7 +42,14 @@ def detections(count: int) -> dict[str, Tensor]:
     return {"boxes": torch.cat([corner, corner + sides], 1), "scores": scores}
 
 
-def scripted(suppress: Callable[..., Tensor], threshold: float, folder: Path) -> Path:
+def halves(count: int) -> dict[str, Tensor]:
+    return {name: tensor.half() for name, tensor in detections(count).items()}
+
+
+def scripted(
+    suppress: Callable[..., Tensor], threshold: float, folder: Path,
+    given: Callable[[int], dict[str, Tensor]] = detections,
+) -> Path:  # fmt: skip
     module = torch.jit.script(Scripted(suppress, threshold))
     dynamic = {"boxes": {0: "n"}, "scores": {0: "n"}}
-    return write(module, detections(60), folder / "before.onnx", "torchscript", dynamic)
+    return write(module, given(60), folder / "before.onnx", "torchscript", dynamic)

@@ -400,9 +400,10 @@ class Kernel : public StandardKernel {
 
   Status Run(std::span<const AnyTensor> inputs, OutputSource& outputs, const Context* context) const override {
     const int64_t count = inputs[0].shape[0];
-    const auto* const scores = static_cast<const float*>(inputs[1].data);
+    std::vector<float> memory;
+    float* const scores = FloatsOf(inputs[1], &memory);
     std::vector<int64_t> kept;
-    POLYOP_RETURN_IF_ERROR(suppression_->Run(inputs[0], &inputs[1], {}, context, &kept));
+    POLYOP_RETURN_IF_ERROR(suppression_->Run(inputs[0], scores, {}, context, &kept));
     std::erase_if(kept, [&](int64_t i) { return !(scores[i] > min_score_); });
     if (steps_ != kAll && std::ssize(kept) > steps_) kept.resize(static_cast<size_t>(steps_));
     for (size_t o = 0; o < kinds_.size(); ++o) {
@@ -444,11 +445,11 @@ std::unique_ptr<StandardKernel> MakeKernel(const PatternMatch& match) {
   for (size_t o = 0; o < kinds.size(); ++o) {
     const auto dtype = match.outputs[o]->known.dtype;
     const bool fits = kinds[o] == kMask     ? dtype == DType::kBool
-                      : kinds[o] == kScores ? dtype == DType::kF32
+                      : kinds[o] == kScores ? dtype == match.inputs[1]->known.dtype
                                             : dtype == DType::kI64 || dtype == DType::kI32;
     if (!fits || match.outputs[o]->rank() < (kinds[o] == kCount ? 0 : 1)) return nullptr;
   }
-  if (match.inputs[1]->known.dtype != DType::kF32) return nullptr;
+  if (!IsSuppressed(match.inputs[1]->known.dtype)) return nullptr;
   auto suppression = Suppression::Make(match, match.inputs[0]);
   return suppression == nullptr ? nullptr : std::make_unique<Kernel>(std::move(suppression), match);
 }
@@ -460,21 +461,23 @@ void Draw(const PatternMatch& match, std::mt19937& random, std::span<const AnyTe
   const bool is_above = match.Parameter("is_above") != 0, ends = match.Parameter("ends") != 0;
   DrawBoxes(random, inputs[0], match.Parameter("only_proper") != 0, !ends && is_above);
   const int64_t count = inputs[1].shape[0], steps = match.Parameter("steps");
-  auto* const scores = static_cast<float*>(inputs[1].data);
+  std::vector<double> scores(static_cast<size_t>(count));
   std::uniform_real_distribution<double> draw(0, 1);
   const double begin = min_score > kBelowScores ? min_score : is_above && lowest > kBelowScores ? lowest : 0;
-  for (int64_t i = 0; i < count; ++i) {
-    double score = begin + 1.5 * draw(random) - 0.5;
-    if (is_above && !(score > lowest)) score = std::max(begin, lowest) + 0.01 + draw(random);
-    if (!is_above && draw(random) < 0.05) score = -kInfinity;
-    scores[i] = static_cast<float>(score);
-    if (i > 0 && draw(random) < 0.1) scores[i] = scores[static_cast<int64_t>(draw(random) * static_cast<double>(i))];
+  for (size_t i = 0; i < scores.size(); ++i) {
+    scores[i] = begin + 1.5 * draw(random) - 0.5;
+    if (is_above && !(scores[i] > lowest)) scores[i] = std::max(begin, lowest) + 0.01 + draw(random);
+    if (!is_above && draw(random) < 0.05) scores[i] = -kInfinity;
+    if (i > 0 && draw(random) < 0.1) scores[i] = scores[static_cast<size_t>(draw(random) * static_cast<double>(i))];
     if (!ends && !is_above &&
         draw(random) * static_cast<double>(count) > static_cast<double>(steps == kAll ? count : steps) / 2) {
       scores[i] -= 2;
     }
   }
-  scores[0] = static_cast<float>(std::max(begin, is_above ? lowest : begin) + 1);  // a list of no box may be an error
+  scores[0] = std::max(begin, is_above ? lowest : begin) + 1;  // a list of no box may be an error
+  for (int64_t i = 0; i < count; ++i) {
+    WriteElement(inputs[1].dtype, inputs[1].data, i, scores[static_cast<size_t>(i)]);
+  }
 }
 
 POLYOP_PATTERN(best_box_nms, {"best box suppression", {"Loop", "Scan"}, Match, MakeKernel, 0, false, Draw});

@@ -42,11 +42,18 @@ struct Comparison {
   auto operator<=>(const Comparison&) const = default;
 };
 
+// Returns the value before moves and casts: exporters write the comparison of an f16 quotient in f32.
+const GraphValue* Moved(const GraphValue* value) {
+  value = Trail(value).back();
+  while (const GraphNode* const node = Producer(value, {"Cast"})) value = Trail(node->input(0)).back();
+  return value;
+}
+
 std::optional<Comparison> ComparisonOf(const GraphNode& node) {
   if (Exchanged(node.type).empty() || node.inputs.size() != 2) return std::nullopt;
   const size_t of_number = Scalar(node.inputs[1]).has_value() ? 1 : 0;
   const auto number = Scalar(node.inputs[of_number]);
-  const GraphNode* const quotient = Producer(Trail(node.inputs[1 - of_number]).back(), {"Div"});
+  const GraphNode* const quotient = Producer(Moved(node.inputs[1 - of_number]), {"Div"});
   if (!number.has_value() || quotient == nullptr || !(*number >= 0 && *number <= 1)) return std::nullopt;
   const GraphNode* const divisor = Producer(quotient->input(1), {"Add", "Max", "Clip"});
   const bool is_protected = divisor != nullptr && std::any_of(divisor->inputs.begin() + 1, divisor->inputs.end(),
@@ -204,9 +211,19 @@ std::optional<SuppressionRule> RuleOf(const Nodes& nodes) {
 
 // ---- In sessions ----------------------------------------------------------------------------------------------------
 
+bool IsSuppressed(std::optional<DType> dtype) { return dtype == DType::kF32 || dtype == DType::kF16; }
+
+float* FloatsOf(const AnyTensor& tensor, std::vector<float>* memory) {
+  if (tensor.dtype == DType::kF32) return static_cast<float*>(tensor.data);
+  memory->resize(static_cast<size_t>(tensor.shape.NumElements().value_or(0)));
+  const auto* const from = static_cast<const Half*>(tensor.data);
+  std::transform(from, from + memory->size(), memory->begin(), [](Half element) { return ToFloat(element); });
+  return memory->data();
+}
+
 std::unique_ptr<Suppression> Suppression::Make(const PatternMatch& match, const GraphValue* boxes) {
   auto made = std::make_unique<Suppression>();
-  if (boxes->known.dtype != DType::kF32) return nullptr;
+  if (!IsSuppressed(boxes->known.dtype)) return nullptr;
   made->suppress_ = NodeKernelOf(
       match,
       {{true, DType::kF32, Shape{kUnknownExtent, 4}, nullptr}, {true, DType::kF32, Shape{kUnknownExtent}, nullptr}},
@@ -216,15 +233,16 @@ std::unique_ptr<Suppression> Suppression::Make(const PatternMatch& match, const 
   return made->suppress_ == nullptr ? nullptr : std::move(made);
 }
 
-Status Suppression::Run(const AnyTensor& boxes, const AnyTensor* scores, const std::vector<int64_t>& order,
+Status Suppression::Run(const AnyTensor& boxes, float* scores, const std::vector<int64_t>& order,
                         const Context* context, std::vector<int64_t>* kept) const {
   const int64_t all = boxes.shape[0], columns = boxes.shape[1];
   const int64_t count = scores != nullptr ? all : std::ssize(order);
-  std::vector<float> corners(static_cast<size_t>(4 * count)), positions(static_cast<size_t>(count));
+  std::vector<float> memory, corners(static_cast<size_t>(4 * count)), positions(static_cast<size_t>(count));
+  const float* const data = FloatsOf(boxes, &memory);
   for (int64_t i = 0; i < count; ++i) {
     const int64_t row = scores != nullptr ? i : order[static_cast<size_t>(i)];
     if (row < 0 || row >= all) return InvalidArgument("expected an index of a box in [0, ", all, "), got ", row);
-    const float* const box = static_cast<const float*>(boxes.data) + row * columns;
+    const float* const box = data + row * columns;
     float* const corner = corners.data() + 4 * i;
     for (int d = 0; d < 2; ++d) {
       corner[d] = box[d];
@@ -233,9 +251,8 @@ Status Suppression::Run(const AnyTensor& boxes, const AnyTensor* scores, const s
     }
     positions[static_cast<size_t>(i)] = -static_cast<float>(i);
   }
-  AnyTensor tensors[] = {{corners.data(), DType::kF32, true, {count, 4}},
-                         {positions.data(), DType::kF32, true, {count}}};
-  if (scores != nullptr) tensors[1] = *scores;
+  const AnyTensor tensors[] = {{corners.data(), DType::kF32, true, {count, 4}},
+                               {scores != nullptr ? scores : positions.data(), DType::kF32, true, {count}}};
   kept->clear();
   if (count == 0) return Status::Ok();
   ScratchOutput result;
@@ -244,7 +261,7 @@ Status Suppression::Run(const AnyTensor& boxes, const AnyTensor* scores, const s
   bool has_empty = false;
   for (int64_t k = 0; k < result.shape()[0]; ++k) {
     const int64_t row = scores != nullptr ? indices[k] : order[static_cast<size_t>(indices[k])];
-    const float* const box = static_cast<const float*>(boxes.data) + row * columns;
+    const float* const box = data + row * columns;
     const bool is_empty = (box[2] - box[0] + offset_) * (box[3] - box[1] + offset_) == 0;
     if (!removes_empty_ || !is_empty || !has_empty) kept->push_back(indices[k]);
     has_empty = has_empty || is_empty;
@@ -254,21 +271,23 @@ Status Suppression::Run(const AnyTensor& boxes, const AnyTensor* scores, const s
 
 void DrawBoxes(std::mt19937& random, const AnyTensor& boxes, bool proper, bool crowded) {
   const int64_t count = boxes.shape[0], columns = boxes.shape[1];
-  auto* const data = static_cast<float*>(boxes.data);
+  std::vector<double> drawn(static_cast<size_t>(count * columns));
   std::uniform_real_distribution<double> draw(0, 1);
   const double extent = crowded ? 4 : 4 * std::sqrt(static_cast<double>(count));
   for (int64_t i = 0; i < count; ++i) {
-    float* const box = data + i * columns;
+    double* const box = drawn.data() + i * columns;
     const bool is_odd = !proper && draw(random) < 0.1;
     for (int d = 0; d < 2; ++d) {
       const double begin = draw(random) * extent, factor = !is_odd ? 1 : draw(random) < 0.5 ? 0 : -1;
-      box[d] = static_cast<float>(begin);
-      box[d + 2] = static_cast<float>(begin + (2 + 18 * draw(random)) * factor);
+      box[d] = begin;
+      box[d + 2] = begin + (2 + 18 * draw(random)) * factor;
     }
-    for (int64_t c = 4; c < columns; ++c) box[c] = static_cast<float>(draw(random));
-    if (draw(random) < 0.1 && i > 0)
-      std::copy_n(data + static_cast<int64_t>(draw(random) * static_cast<double>(i)) * columns, columns, box);
+    for (int64_t c = 4; c < columns; ++c) box[c] = draw(random);
+    if (draw(random) < 0.1 && i > 0) {
+      std::copy_n(drawn.data() + static_cast<int64_t>(draw(random) * static_cast<double>(i)) * columns, columns, box);
+    }
   }
+  for (int64_t e = 0; e < count * columns; ++e) WriteElement(boxes.dtype, boxes.data, e, drawn[static_cast<size_t>(e)]);
 }
 
 }  // namespace polyop

@@ -59,6 +59,13 @@ std::optional<SuppressionRule> RuleOf(const std::vector<const GraphNode*>& nodes
 
 // ---- In sessions ----------------------------------------------------------------------------------------------------
 
+/// Returns true for the types of boxes and scores that the kernel computes: f32, and f16 in f32 as ONNX Runtime's CPU
+/// provider does.
+bool IsSuppressed(std::optional<DType> dtype);
+/// Returns the elements of an f32 or f16 tensor; those of f16 are converted into `memory`. As in an
+/// AnyTensor, inputs are not written through it.
+float* FloatsOf(const AnyTensor& tensor, std::vector<float>* memory);
+
 /// The kernel of suppression.
 class Suppression {
  public:
@@ -66,8 +73,8 @@ class Suppression {
   static std::unique_ptr<Suppression> Make(const PatternMatch& match, const GraphValue* boxes);
 
   /// Gives the indices of the kept boxes with scores above the threshold, by descending score. `order` selects some
-  /// boxes; then there are no scores, and the indices are positions in it.
-  Status Run(const AnyTensor& boxes, const AnyTensor* scores, const std::vector<int64_t>& order, const Context* context,
+  /// boxes; then scores are null, and the indices are positions in it.
+  Status Run(const AnyTensor& boxes, float* scores, const std::vector<int64_t>& order, const Context* context,
              std::vector<int64_t>* kept) const;
 
  private:

@@ -11,6 +11,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/elements.h"
 #include "core/pattern.h"
 
 namespace polyop {
@@ -167,37 +168,48 @@ std::optional<PatternMatch> Match(const Graph& graph, const GraphNode& last) {
 
 // ---- In sessions ----------------------------------------------------------------------------------------------------
 
+// Minus this is outside of every image, and a number of f16.
+constexpr float kOutside = 6e4f;
+
 class Align : public StandardKernel {
  public:
   Align(std::unique_ptr<StandardKernel> align, size_t images) : align_(std::move(align)), images_(images) {}
 
   Status Run(std::span<const AnyTensor> inputs, OutputSource& outputs, const Context* context) const override {
-    std::vector<float> rows;
+    return inputs[0].dtype == DType::kF32 ? RunTyped<float>(inputs, outputs, context)
+                                          : RunTyped<Half>(inputs, outputs, context);
+  }
+
+ private:
+  template <class T>
+  Status RunTyped(std::span<const AnyTensor> inputs, OutputSource& outputs, const Context* context) const {
+    std::vector<T> rows;
     for (size_t image = 0; image < images_; ++image) {
-      const auto* box = static_cast<const float*>(inputs[image].data);
+      const auto* box = static_cast<const T*>(inputs[image].data);
       for (int64_t i = 0; i < inputs[image].shape[0]; ++i, box += 4) {
-        const float area = (box[2] - box[0]) * (box[3] - box[1]);
-        const float out = -1e6f;
-        const auto row = area >= 0 ? std::array{static_cast<float>(image), box[0], box[1], box[2], box[3]}
-                                   : std::array{0.0f, out, out, out, out};
+        const float area = (ToFloat(box[2]) - ToFloat(box[0])) * (ToFloat(box[3]) - ToFloat(box[1]));
+        const T out = FromFloat<T>(-kOutside);
+        const auto row = area >= 0 ? std::array{FromFloat<T>(static_cast<float>(image)), box[0], box[1], box[2], box[3]}
+                                   : std::array{FromFloat<T>(0), out, out, out, out};
         rows.insert(rows.end(), row.begin(), row.end());
       }
     }
-    std::vector<AnyTensor> tensors = {{rows.data(), DType::kF32, true, {std::ssize(rows) / 5, 5}}};
+    std::vector<AnyTensor> tensors = {{rows.data(), inputs[0].dtype, true, {std::ssize(rows) / 5, 5}}};
     tensors.insert(tensors.end(), inputs.begin() + static_cast<std::ptrdiff_t>(images_), inputs.end());
     return align_->Run(tensors, outputs, context);
   }
 
- private:
   const std::unique_ptr<StandardKernel> align_;
   const size_t images_;
 };
 
 std::unique_ptr<StandardKernel> MakeKernel(const PatternMatch& match) {
   const auto images = static_cast<size_t>(match.Parameter("images"));
-  std::vector<KnownTensor> inputs = {{true, DType::kF32, Shape{kUnknownExtent, 5}, nullptr}};
+  const auto dtype = match.inputs[0]->known.dtype;
+  if (dtype != DType::kF32 && dtype != DType::kF16) return nullptr;
+  std::vector<KnownTensor> inputs = {{true, dtype, Shape{kUnknownExtent, 5}, nullptr}};
   for (size_t i = 0; i < match.inputs.size(); ++i) {
-    if (match.inputs[i]->known.dtype != DType::kF32) return nullptr;
+    if (match.inputs[i]->known.dtype != dtype) return nullptr;
     if (i >= images) inputs.push_back(match.inputs[i]->known);
   }
   auto align = NodeKernelOf(match, inputs);
@@ -212,8 +224,8 @@ void Draw(const PatternMatch& match, std::mt19937& random, std::span<const AnyTe
   const auto extent = static_cast<double>(std::max(map[2], map[3]) * match.Parameter("extent"));
   std::uniform_real_distribution<double> draw(0, 1);
   for (size_t image = 0; image < images; ++image) {
-    auto* box = static_cast<float*>(inputs[image].data);
-    for (int64_t i = 0; i < inputs[image].shape[0]; ++i, box += 4) {
+    const AnyTensor& boxes = inputs[image];
+    for (int64_t i = 0; i < boxes.shape[0]; ++i) {
       const double level = std::exp2((levels + 2) * draw(random) - 1),
                    exact = std::exp2(std::floor(levels * draw(random)));
       const bool is_exact = draw(random) < 0.2;
@@ -221,8 +233,9 @@ void Draw(const PatternMatch& match, std::mt19937& random, std::span<const AnyTe
         const double side = is_exact ? exact : level * std::exp2(2 * draw(random) - 1);
         const double sign = draw(random) < 0.9 ? 1 : draw(random) < 0.5 ? 0 : -1;
         const double begin = std::floor((1.1 * draw(random) - 0.1) * extent);
-        box[d] = static_cast<float>(begin);
-        box[d + 2] = static_cast<float>(begin + sign * side * static_cast<double>(match.Parameter("finest")));
+        WriteElement(boxes.dtype, boxes.data, 4 * i + d, begin);
+        WriteElement(boxes.dtype, boxes.data, 4 * i + d + 2,
+                     begin + sign * side * static_cast<double>(match.Parameter("finest")));
       }
     }
   }

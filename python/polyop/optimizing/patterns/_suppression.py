@@ -38,7 +38,7 @@ def in_order(b: Builder, boxes: ir.Value) -> ir.Value:
 def suppress(
     b: Builder, boxes: ir.Value, scores: ir.Value, rule: Rule, score_threshold: float | None = None
 ) -> ir.Value:
-    """Returns the indices of the kept boxes with scores above the threshold, by descending score."""
+    """Returns the indices of the kept boxes with scores above the threshold, by descending score. Both are of f32."""
     zero, two, four, one = (b.constant([i]) for i in (0, 2, 4, 1))
     near, far = b("Slice", boxes, zero, two, one), b("Slice", boxes, two, four, one)
     # The function of standard operators sorts reversed corners, but here such boxes overlap with nothing.
@@ -59,6 +59,11 @@ def suppress(
     so_far = b("CumSum", b("Cast", is_empty, to=ir.DataType.INT64.value), b.constant(0))
     is_suppressed = b("And", is_empty, b("Greater", so_far, b.constant(1)))
     return b("Compress", kept, b("Not", is_suppressed), axis=0)
+
+
+def in_f32(b: Builder, value: ir.Value) -> ir.Value:
+    """Returns the tensor in f32, which polyop's node reads: ONNX Runtime's CPU provider computes f16 in f32, too."""
+    return b("Cast", value, to=ir.DataType.FLOAT.value) if value.dtype == ir.DataType.FLOAT16 else value
 
 
 def mask_of(b: Builder, indices: ir.Value, boxes: ir.Value) -> ir.Value:

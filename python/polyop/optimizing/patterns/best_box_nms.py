@@ -11,7 +11,7 @@ import onnx_ir as ir
 
 from polyop.optimizing.finding import Found, find_pattern
 from polyop.optimizing.matching import Builder, Match
-from polyop.optimizing.patterns._suppression import NAME, Rule, mask_of, random_boxes, rule_of, suppress
+from polyop.optimizing.patterns._suppression import NAME, Rule, in_f32, mask_of, random_boxes, rule_of, suppress
 from polyop.optimizing.scope import Scope
 
 __all__ = ["NAME", "ORDER", "find"]
@@ -37,7 +37,7 @@ def _match(scope: Scope, found: Found) -> Match:
 
     def build(b: Builder, inputs: list[ir.Value]) -> list[ir.Value]:
         boxes, scores = inputs
-        kept = _kept(b, boxes, scores, rule_of(found), min_score)
+        kept = _kept(b, in_f32(b, boxes), in_f32(b, scores), rule_of(found), min_score)
         if steps != _ALL:
             kept = b("Slice", kept, b.constant([0]), b.constant([steps]), b.constant([0]))
         outputs = zip(found.outputs, given["kinds"], given["lengths"], fills, strict=True)
@@ -88,7 +88,7 @@ def _output(
         extent = b("Shape", scores) if length == _ALL else b.constant([length])
         result = b("Slice", result, b.constant([0]), extent, b.constant([0]))
         missing = b("Sub", extent, b("Shape", result))
-        filled = b.constant(fill, np.int64 if kind == _INDICES else np.float32)
+        filled = b.constant(fill, np.int64 if kind == _INDICES else (scores.dtype or ir.DataType.FLOAT).numpy())
         result = b("Pad", result, b("Concat", b.constant([0]), missing, axis=0), filled)
     if len(shape := scope.shape(value) or ()) > 1:
         result = b("Reshape", result, b.constant([-1, *shape[1:]]))

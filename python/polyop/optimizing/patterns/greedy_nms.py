@@ -10,7 +10,7 @@ import onnx_ir as ir
 
 from polyop.optimizing.finding import Found, find_pattern
 from polyop.optimizing.matching import Builder, Match
-from polyop.optimizing.patterns._suppression import NAME, in_order, mask_of, random_boxes, rule_of, suppress
+from polyop.optimizing.patterns._suppression import NAME, in_f32, in_order, mask_of, random_boxes, rule_of, suppress
 from polyop.optimizing.scope import Scope
 
 __all__ = ["NAME", "ORDER", "find"]
@@ -30,6 +30,7 @@ def _match(found: Found) -> Match:
 
     def build(b: Builder, given: list[ir.Value]) -> list[ir.Value]:
         boxes, *some = given  # the order of the boxes, or a mask of the candidates
+        boxes = in_f32(b, boxes)
         if not some:
             kept = suppress(b, boxes, in_order(b, boxes), rule_of(found))
         else:

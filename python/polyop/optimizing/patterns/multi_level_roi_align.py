@@ -25,12 +25,13 @@ def _match(found: Found) -> Match:
     images = found.parameters.get("images", 0)
 
     def build(b: Builder, inputs: list[ir.Value]) -> list[ir.Value]:
+        dtype = (inputs[0].dtype or ir.DataType.FLOAT).numpy()
         rois = [
-            b("Pad", of_image, b.constant([0, 1, 0, 0]), b.constant(i, np.float32))
+            b("Pad", of_image, b.constant([0, 1, 0, 0]), b.constant(i, dtype))
             for i, of_image in enumerate(inputs[:images])
         ]
         table = b("Concat", *rois, axis=0) if len(rois) > 1 else rois[0]
-        return b.node(found.node, [_without_negative(b, table), *inputs[images:]], found.attributes)
+        return b.node(found.node, [_without_negative(b, table, dtype), *inputs[images:]], found.attributes)
 
     def feeds(rng: np.random.Generator, arrays: list[np.ndarray]) -> list[np.ndarray]:
         lists, maps = arrays[:images], arrays[images:]
@@ -45,13 +46,13 @@ def _match(found: Found) -> Match:
     return found.match(build, feeds)
 
 
-def _without_negative(b: Builder, rois: ir.Value) -> ir.Value:
+def _without_negative(b: Builder, rois: ir.Value, dtype: np.dtype) -> ir.Value:
     """Returns rows (image, x1, y1, x2, y2). Moves boxes of negative or NaN area far outside the image."""
     columns = [b("Slice", rois, b.constant([i]), b.constant([i + 1]), b.constant([1])) for i in range(1, 5)]
     area = b("Mul", b("Sub", columns[2], columns[0]), b("Sub", columns[3], columns[1]))
-    zero = b.constant(0, np.float32)
+    zero = b.constant(0, dtype)
     real = b("Or", b("Greater", area, zero), b("Equal", area, zero))
-    return b("Where", real, rois, b.constant([0, -1e6, -1e6, -1e6, -1e6], np.float32))
+    return b("Where", real, rois, b.constant([0, -6e4, -6e4, -6e4, -6e4], dtype))
 
 
 def _boxes(rng: np.random.Generator, count: int, extent: float, finest: int, levels: int) -> np.ndarray:
