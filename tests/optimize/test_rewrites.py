@@ -24,10 +24,9 @@ from polyop.optimizing.runtimes import RUNTIMES, entries
 from tests.support.deformable_attention import First, write
 from tests.support.deformable_attention import inputs as attention_inputs
 from tests.support.processes import ROOT, environment
+from tests.support.webgpu import environment_of_webgpu
 
 F32, I64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
-SWIFTSHADER = Path("/usr/lib/chromium/vk_swiftshader_icd.json")  # of Debian's chromium-common
-WEBGPU = "onnxruntime-webgpu==1.27.0"
 
 
 def value(name: str, kind: int, shape: Sequence[int | str] | None) -> onnx.ValueInfoProto:
@@ -391,19 +390,13 @@ print(json.dumps([ran.count("WebGpuExecutionProvider"), len(ran)]))
 @pytest.mark.slow
 def test_in_webgpu(tmp_path: Path, not_run: Callable[[str], None]) -> None:
     """A file without GridSample, in ONNX Runtime's WebGPU provider on a software adapter."""
-    if not SWIFTSHADER.is_file():
-        not_run(f"no software adapter for WebGPU: {SWIFTSHADER} is missing; apt-get install chromium-common")
-        return
-    folder = ROOT / ".deps" / "onnxruntime-webgpu"
-    command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", folder, WEBGPU]
-    if not folder.is_dir() and subprocess.run(list(map(str, command)), check=False).returncode:
-        not_run(f"pip could not install {WEBGPU}")
+    env = environment_of_webgpu(not_run)
+    if env is None:
         return
     before, feeds = grid_samples(16, False, False)
     onnx.save(rewritten(before, ["GridSample"]), tmp_path / "after.onnx")
     np.savez(tmp_path / "feeds.npz", **feeds)
     words = [sys.executable, "-c", _IN_WEBGPU, tmp_path / "after.onnx", tmp_path / "feeds.npz", tmp_path / "out.npz"]
-    env = {**environment(folder), "VK_ICD_FILENAMES": str(SWIFTSHADER)}
     done = subprocess.run(list(map(str, words)), env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     there, nodes = json.loads(done.stdout.splitlines()[-1])

@@ -5,11 +5,12 @@ that nothing that a program does with it crashes or gives wrong results.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,9 +21,12 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import polyop
+from tests.support.exported import write
 from tests.support.older_onnxruntimes import OLD, in_runtime
+from tests.support.optimizable import Pool, corner_pool_inputs
 from tests.support.processes import ROOT, environment, run
 from tests.support.standard_nodes import newest_opset, random_cases
+from tests.support.webgpu import environment_of_webgpu
 
 RNG = np.random.default_rng(5)
 Feeds = Mapping[str, np.ndarray]
@@ -462,6 +466,68 @@ def test_a_process_survives(name: str) -> None:
         assert "expected one registration as execution provider, got 'other' after 'mine'" in done.stdout
     if name.startswith("the accelerator"):
         assert "the provider overrides what the accelerator does" in done.stdout
+
+
+# ---- next to a GPU's provider -------------------------------------------------------------------------------
+
+NEXT_TO_WEBGPU = """
+import json, sys
+import numpy as np, onnxruntime as ort, polyop
+model, feeds, out = sys.argv[1:]
+options = ort.SessionOptions()
+options.log_severity_level = 4
+options.enable_profiling, options.profile_file_prefix = True, out
+options.add_provider("WebGpuExecutionProvider", {})
+options.add_provider_for_devices(polyop.register(), {"only_faster": "0"})
+session = ort.InferenceSession(model, options, enable_fallback=0)
+np.savez(out, *session.run(None, dict(np.load(feeds))))
+events = json.load(open(session.end_profiling()))
+nodes = [e["args"] for e in events if e.get("cat") == "Node" and e["name"].endswith("_kernel_time")]
+print(json.dumps(sorted({(n["op_name"], n["provider"]) for n in nodes})))
+"""
+
+
+@pytest.mark.rest
+@pytest.mark.slow
+def test_nodes_of_webgpu_stay(tmp_path: Path, not_run: Callable[[str], None]) -> None:
+    """polyop computes only the nodes that WebGPU, listed before it, leaves; also of pooling, which would be a
+    pattern."""
+    env = environment_of_webgpu(not_run)
+    if env is None:
+        return
+    nodes = [
+        helper.make_node("GridSample", ["x", "g"], ["z"]),
+        helper.make_node("Sinh", ["z"], ["s"]),
+        helper.make_node("RoiAlign", ["s", "r", "b"], ["p"], output_height=7, output_width=7, sampling_ratio=2),
+        helper.make_node("Tan", ["p"], ["t"]),
+        helper.make_node("Greater", ["z", "k"], ["m"]),
+        helper.make_node("NonZero", ["m"], ["n"]),
+        helper.make_node("DFT", ["x"], ["f"], axis=2),
+    ]
+    feeds = {"x": IMAGE[..., :1] / 4, "g": GRID, **ROIS}
+    mixed = model(nodes, feeds, {"k": np.float32(0.05)})
+    mixed.graph.output.extend(onnx.ValueInfoProto(name=name) for name in ("t", "n"))
+    onnx.save(mixed, tmp_path / "mixed.onnx")
+    image = corner_pool_inputs()
+    pooling = write(Pool(2, True), image, tmp_path / "pooling.onnx", "torchscript")
+    given = [(tmp_path / "mixed.onnx", feeds), (pooling, {name: t.numpy() for name, t in image.items()})]
+    providers = []
+    for path, arrays in given:
+        np.savez(tmp_path / "feeds.npz", **arrays)
+        words = [sys.executable, "-c", NEXT_TO_WEBGPU, path, tmp_path / "feeds.npz", tmp_path / "out.npz"]
+        done = subprocess.run(list(map(str, words)), env=env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        providers.append(dict(json.loads(done.stdout.splitlines()[-1])))
+        with np.load(tmp_path / "out.npz") as saved:
+            compare([saved[name] for name in saved.files], plain(onnx.load(path)).run(None, arrays), str(path), 1e-3)
+    ours, webgpus = "PolyopExecutionProvider", "WebGpuExecutionProvider"
+    computed = {op: provider for op, provider in providers[0].items() if not op.startswith("Memcpy")}
+    assert {op for op, p in computed.items() if p == webgpus} == {"GridSample", "Sinh", "Tan", "Greater"}
+    assert {op.split("_")[0] for op, p in computed.items() if p == ours} >= {"RoiAlign", "NonZero"}
+    of_polyop = {op for op, p in computed.items() if p == ours}
+    assert {"RoiAlign", "NonZero"} < of_polyop
+    assert len(of_polyop) == 3  # also DFT, whose node has another name
+    assert ours not in providers[1].values()
 
 
 # ---- the documentation's programs --------------------------------------------------------------------------
