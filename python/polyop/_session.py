@@ -34,7 +34,8 @@ def session(
     """Returns a session of the model with polyop's operators and those of packages (`polyop.packages`).
 
     In ONNX Runtime 1.24 and newer, polyop is an execution provider of the session (`polyop.register`), which also
-    replaces ONNX Runtime's own kernels where polyop's are faster, unless you name the providers.
+    replaces ONNX Runtime's own kernels, and nodes that together are one of polyop's operators, where polyop's are
+    faster, unless you name the providers.
 
     Args:
         path: an ONNX file.
@@ -54,8 +55,10 @@ def session(
         path = _optimized(path)
     options = options or ort.SessionOptions()
     if providers is None and not why_not():
-        # Any option tells polyop's library that the provider has brought its operators.
-        options.add_provider_for_devices(register(), {"patterns": "0"})
+        # ONNX Runtime cannot write nodes of patterns into a file. Any option tells polyop's library that the provider
+        # has brought its operators.
+        patterns = "0" if options.optimized_model_filepath else "1"
+        options.add_provider_for_devices(register(), {"patterns": patterns})
         register_packages(options)
         return ort.InferenceSession(str(path), options, enable_fallback=0)
     register_all(options)

@@ -16,6 +16,7 @@ import torch
 from onnx import helper, numpy_helper
 from torch import Tensor, nn
 
+import polyop
 from tests.optimize.test_optimize import Second, Swapped, in_subgraph
 from tests.optimize.test_optimize_best_box_nms import (
     set_to_infinity,
@@ -104,6 +105,19 @@ def test_saved_files(tmp_path: Path) -> None:
     compare(saved("saved.onnx", patterns=0).run(None, given), want)
     compare(saved("saved.ort").run(None, given), want)
     compare(provided(tmp_path / "saved.ort", only_faster=0).run(None, given), want)
+
+
+def test_session_finds_patterns_unless_it_saves_the_file(tmp_path: Path) -> None:
+    given = {"x": corner_pool_inputs()["x"].numpy()}
+    path = write(Pool(2, True), corner_pool_inputs(), tmp_path / "m.onnx", "torchscript")
+    want = plain(onnx.load(path)).run(None, given)
+    for saved in ("", str(tmp_path / "saved.onnx")):
+        created = ort.SessionOptions()
+        created.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
+        created.optimized_model_filepath = saved
+        session = polyop.session(path, options=created)
+        assert fused(session) == (not saved)
+        compare(session.run(None, given), want)
 
 
 # ---- deformable attention ----------------------------------------------------------------------------------
