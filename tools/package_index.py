@@ -3,6 +3,7 @@
 """Writes a package index of wheels and source distributions, by PEP 503 (HTML) and PEP 691 (JSON), and SHA256SUMS.
 
 FOLDER/SHA256SUMS has the checksums of all of the version's files in FOLDER, and FOLDER/index is the package index.
+Wheels for one machine (`make wheel`: linux_x86_64) are left out, as PyPI refuses them.
 A web server makes it usable: `python -m http.server -d FOLDER/index`, then
 `pip install --extra-index-url ADDRESS/simple/ polyop`.
 """
@@ -19,7 +20,7 @@ from collections import defaultdict
 from pathlib import Path
 
 _FORMS = (
-    re.compile(r"(?P<project>polyop\w*)-(?P<version>[^-]+)-.+\.whl"),
+    re.compile(r"(?P<project>polyop\w*)-(?P<version>[^-]+)-.+-(?!linux_)[^-]+\.whl"),
     re.compile(r"(?P<project>polyop\w*)-(?P<version>[^-]+)\.tar\.gz"),
     re.compile(r"(?P<project>polyop)_(?P<version>[^_]+)_.+\.deb"),
     re.compile(r"(?P<project>polyop)-(?P<version>[^-]+)\.tgz"),

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# release.sh [--dry-run] [--publish] [--skip STEP]…   runs the steps of a release and stops at the first that fails.
+# release.sh [--dry-run] [--publish] [--from STEP] [--only STEP]… [--skip STEP]…   runs the steps of a release and stops
+# at the first that fails. Builds are incremental: `--from STEP` continues after a repair.
 #
 #   tree      checks that nothing is uncommitted
-#   version   checks that the version of python/polyop/__init__.py is CHANGELOG.md's newest, has a date, and that no
-#             other commit has its tag
+#   version   checks that the version of python/polyop/__init__.py is CHANGELOG.md's newest, has a date, that no other
+#             commit has its tag, and that no page says that polyop is not published
 #   tests     runs all tests (tools/test.sh all)
 #   source    builds the source distribution into dist/
-#   wheels    builds the portable wheels into dist/ (tools/wheels.sh)
+#   x86_64, aarch64, windows, macos   build the portable wheel for this system into dist/ (tools/wheels.sh)
 #   cuda      builds the wheel with CUDA kernels into dist/ if nvcc is installed (tools/cuda_wheel.sh)
 #   audit     checks the wheels' contents and requirements, and runs them in fresh environments
 #   deb       builds the Debian package into dist/ (tools/deb.sh)
@@ -17,19 +18,25 @@
 #   tag       creates the tag vVERSION locally
 #   upload    lists the files of the release
 #
-# --dry-run creates no tag and accepts a version without a date. Nothing leaves this machine without --publish, which
-# pushes the tag. The workflow release.yml then builds and uploads the release.
+# --from leaves out the steps before STEP except tree and version, --only all but those that it names. --dry-run creates
+# no tag and accepts a version without a date. Nothing leaves this machine without --publish, which pushes the tag. The
+# workflow release.yml then runs these steps, several machines at once, and uploads the release.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-STEPS=(tree version tests source wheels cuda audit deb npm site index tag upload)
-dry=no publish=no skipped=()
+STEPS=(tree version tests source x86_64 aarch64 windows macos cuda audit deb npm site index tag upload)
+dry=no publish=no from=tree only=() skipped=() options=()
 while [ $# -gt 0 ]; do
+  [ "$1" = --from ] || options+=("$1")
   case "$1" in
     --dry-run) dry=yes ;;
     --publish) publish=yes ;;
-    --skip)
+    --from | --only | --skip)
       one_of "${2:-}" "${STEPS[@]}"
-      skipped+=("$2")
+      case "$1" in
+        --from) from="$2" ;;
+        --only) only+=("$2") options+=("$2") ;;
+        --skip) skipped+=("$2") options+=("$2") ;;
+      esac
       shift
       ;;
     *) refuse "unknown argument '$1'" ;;
@@ -61,6 +68,9 @@ do_version() {
       ;;
     *) die "python/polyop/__init__.py has version $VERSION, the newest entry of CHANGELOG.md is '$newest', expected '## [$VERSION] - DATE'" ;;
   esac
+  local unpublished
+  unpublished="$(git grep -nE 'polyop is not( yet)? published' -- '*.md' cli python || true)"
+  [ -z "$unpublished" ] || [ "$dry" = yes ] || die "these lines are wrong from this release on:"$'\n'"$unpublished"
   tag_is_free || die "the tag $TAG belongs to another commit: raise __version__ in python/polyop/__init__.py"
 }
 
@@ -72,7 +82,10 @@ do_source() {
   "$VENV/bin/python" -c 'from scikit_build_core.build import build_sdist; build_sdist("dist")'
 }
 
-do_wheels() { tools/wheels.sh; }
+do_x86_64() { tools/wheels.sh x86_64; }
+do_aarch64() { tools/wheels.sh aarch64; }
+do_windows() { tools/wheels.sh windows; }
+do_macos() { tools/wheels.sh macos; }
 
 do_cuda() {
   if has_cuda; then
@@ -82,25 +95,33 @@ do_cuda() {
   fi
 }
 
+# portable_wheel SYSTEM   prints the file of this version's wheel for a system
+portable_wheel() {
+  local file
+  file="$(compgen -G "dist/polyop-$VERSION-py3-none-*$1.whl" | grep -v -- '-linux_')" || die "dist/ has no portable wheel of $VERSION for $1"
+  say "$file"
+}
+
+# Builds what the tests compare with, and what defines the npm package.
+build_release() { tools/setup.sh && tools/build.sh release; }
+
 do_audit() {
-  local arch
-  for arch in x86_64 aarch64; do
-    compgen -G "dist/polyop-$VERSION-*_$arch.whl" >/dev/null || die "dist/ has no wheel of $VERSION for $arch"
-    "$VENV/bin/python" tools/check_notices.py "build/portable/$arch/polyop" || return
-  done
-  "$VENV/bin/python" -m pytest -q tests/packaging/test_wheels.py tests/packaging/test_wheel_matrix.py
+  local system
+  for system in x86_64 aarch64 win_amd64 macosx_12_0_arm64; do portable_wheel "$system" || return; done
+  build_release && "$VENV/bin/python" -m pytest -q tests/packaging/test_{wheels,wheel_matrix,desktop_wheels}.py
 }
 
 do_deb() { tools/deb.sh; }
 
-do_npm() { tools/wasm.sh && tar -C build/wasm -czf "dist/polyop-$VERSION.tgz" package; }
+do_npm() { build_release && tools/wasm.sh && mkdir -p dist && tar -C build/wasm -czf "dist/polyop-$VERSION.tgz" package; }
 
 do_site() { tools/site.sh; }
 
 do_index() {
-  "$VENV/bin/python" tools/package_index.py dist "$VERSION" || return
-  POLYOP_WHEEL="$(echo "dist/polyop-$VERSION-"*"_$(uname -m).whl")" \
-    "$VENV/bin/python" -m pytest -q tests/packaging/test_package_index.py
+  local wheel
+  wheel="$(portable_wheel "_$(uname -m)")" && build_release &&
+    "$VENV/bin/python" tools/package_index.py dist "$VERSION" &&
+    POLYOP_WHEEL="$wheel" "$VENV/bin/python" -m pytest -q tests/packaging/test_package_index.py
 }
 
 do_tag() {
@@ -115,7 +136,9 @@ do_tag() {
 
 do_upload() {
   local file files=()
-  for file in dist/polyop-"$VERSION"[-.]* dist/polyop_cuda1?-"$VERSION"-* dist/polyop_"$VERSION"[_-]*; do [ ! -f "$file" ] || files+=("$file"); done
+  for file in dist/polyop-"$VERSION"[-.]* dist/polyop_cuda1?-"$VERSION"-* dist/polyop_"$VERSION"[_-]*; do
+    [ ! -f "$file" ] || [[ "$file" = *-linux_* ]] || files+=("$file")
+  done
   [ ${#files[@]} -gt 0 ] || say "    dist/ has no files of $VERSION"
   for file in "${files[@]}"; do say "    $(sha256sum "$file" | cut -c1-64)  $(stat -c %s "$file")  $file"; done
   [ ! -f build/site/index.html ] || say "    build/site, $(find build/site -name '*.html' | wc -l) pages"
@@ -127,12 +150,23 @@ do_upload() {
 }
 
 say "${BOLD}polyop $VERSION${PLAIN}$([ "$dry" = no ] || echo ' (dry run)')"
+# runs STEP   succeeds if the options select the step
+runs() {
+  [[ " ${skipped[*]} " != *" $1 "* ]] || return 1
+  if [ ${#only[@]} -gt 0 ] && [[ " ${only[*]} " != *" $1 "* ]]; then return 1; fi
+  [ "$reached" = yes ] || [ "$1" = tree ] || [ "$1" = version ]
+}
+reached=no failing=''
+trap '[ -z "$failing" ] || say "    After the repair: $0 ${options[*]:+${options[*]} }--from $failing" >&2' EXIT
 for i in "${!STEPS[@]}"; do
   name="${STEPS[$i]}"
   title="[$((i + 1))/${#STEPS[@]}] $name"
-  if [[ " ${skipped[*]} " = *" $name "* ]]; then
-    say "${BOLD}==> $title${PLAIN}: skipped"
-  else
+  [ "$name" != "$from" ] || reached=yes
+  if runs "$name"; then
+    failing="$name"
     step "$title" "do_$name"
+    failing=''
+  else
+    say "${BOLD}==> $title${PLAIN}: skipped"
   fi
 done

@@ -21,7 +21,9 @@ import polyop
 from tests.support import single_node
 from tests.support.processes import ROOT
 
-LONG = ("tests", "source", "wheels", "cuda", "audit", "deb", "npm", "site", "index")
+WHEELS = ("x86_64", "aarch64", "windows", "macos")
+LONG = ("tests", "source", *WHEELS, "cuda", "audit", "deb", "npm", "site", "index")
+STEPS = ("tree", "version", *LONG, "tag", "upload")
 SKIP_LONG = [word for step in LONG for word in ("--skip", step)]
 
 
@@ -73,8 +75,8 @@ def test_a_dry_run_passes_all_steps_and_changes_nothing(checkout: Path) -> None:
     (checkout / "dist" / "polyop-0.0.1-py3-none-any.whl").write_bytes(b"an older one")
     code, said = release(checkout, "--dry-run", *SKIP_LONG)
     assert code == 0, said
-    steps = re.findall(r"\[(\d+)/13\] (\w+)", said)
-    assert [int(number) for number, _ in steps] == list(range(1, 14))
+    steps = re.findall(rf"\[(\d+)/{len(STEPS)}\] (\w+)", said)
+    assert steps == [(str(number), name) for number, name in enumerate(STEPS, 1)]
     assert set(re.findall(r"\] (\w+): skipped", said)) == set(LONG)
     assert f"7  dist/{wheel.name}" in said
     assert "0.0.1" not in said
@@ -114,8 +116,33 @@ def test_rejects_a_version_that_the_changelog_lacks(checkout: Path) -> None:
     assert "expected '## [7.8.9] - DATE'" in said
 
 
+def test_a_failure_says_how_to_continue_and_parts_can_run_alone(checkout: Path) -> None:
+    (checkout / "tools" / "test.sh").write_text("false\n")
+    commit(checkout)
+    code, said = release(checkout, "--dry-run", "--skip", "site")
+    assert code != 0
+    assert said.endswith("release.sh --dry-run --skip site --from tests\n")
+    code, said = release(checkout, "--dry-run", "--from", "tag")
+    assert code == 0, said
+    assert set(re.findall(r"\] (\w+): skipped", said)) == set(LONG)
+    code, said = release(checkout, "--dry-run", "--only", "version", "--only", "tag")
+    assert code == 0, said
+    assert set(STEPS) - set(re.findall(r"\] (\w+): skipped", said)) == {"version", "tag"}
+
+
+def test_a_release_requires_pages_that_know_of_it(checkout: Path) -> None:
+    (checkout / "README.md").write_text("# A\n\npolyop is not published yet.\n")
+    change(checkout / "CHANGELOG.md", "] - unreleased", "] - 2027-01-31")
+    commit(checkout)
+    code, said = release(checkout, *SKIP_LONG)
+    assert code != 0
+    assert "README.md:3:polyop is not published yet." in said
+    code, said = release(checkout, "--dry-run", *SKIP_LONG)
+    assert code == 0, said
+
+
 def test_rejects_unknown_words(checkout: Path) -> None:
-    for words in (["--skip", "everything"], ["--skip"], ["--drei"], ["--dry-run", "--publish"]):
+    for words in (["--skip", "everything"], ["--only"], ["--from", "wheels"], ["--drei"], ["--dry-run", "--publish"]):
         code, said = release(checkout, *words)
         assert code != 0
         assert "error:" in said
@@ -146,11 +173,14 @@ def test_actions_are_pinned_by_commit_and_the_release_is_signed() -> None:
         for action in re.findall(r"uses: (.*)$", path.read_text(), re.MULTILINE):
             assert re.fullmatch(r"[\w.-]+/[\w./-]+@[0-9a-f]{40} # \S+", action), f"{path.name}: {action}"
     text = (ROOT / ".github" / "workflows" / "release.yml").read_text()
-    uploaded = re.findall(r"^ +(dist/polyop\S+)$", text, re.MULTILINE)
+    matrix = re.search(r"step: \[(.*)\]", text)[1].split(", ")
+    run = {*matrix, *re.findall(r"--only (\w+)", text)}
+    assert run == set(STEPS) - {"cuda", "site", "tag"}  # the workflow `site` publishes the documentation
+    uploaded = re.findall(r"^ +(dist/\S+)$", text, re.MULTILINE)
     names = [
         f"polyop-1.0-{tag}.whl" for tag in ("cp311-manylinux_2_28_x86_64", "py3-none-win_amd64", "py3-none-macosx_12_0")
     ]
-    for name in (*names, "polyop-1.0.tar.gz", "polyop-1.0.tgz", "polyop_1.0_amd64.deb", "polyop_cuda13-1.0-x.whl"):
+    for name in (*names, "polyop-1.0.tar.gz", "polyop-1.0.tgz", "polyop_1.0_amd64.deb", "SHA256SUMS"):
         assert any(fnmatch.fnmatch(f"dist/{name}", pattern) for pattern in uploaded), name
     assert re.search(r"attest-build-provenance@.*\n +id: signature\n +with:\n +subject-checksums: \S+/SHA256SUMS", text)
 
