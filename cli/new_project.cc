@@ -48,8 +48,8 @@ polyop test      # tests the operators: kernels against references, random calls
 polyop new NAME  # adds an operator
 ```
 
-pip builds in a new environment, into which it installs polyop again. polyop is not on a package index yet: if
-`PIP_FIND_LINKS` does not name the folder of its wheel, pip ends with `No matching distribution found for polyop`.
+pip builds in a new environment, into which it installs polyop again: from a package index, or from the folder that
+`PIP_FIND_LINKS` names. If neither has its wheel, pip ends with `No matching distribution found for polyop`.
 
 The libraries for PyTorch and OpenVINO are built if these are installed.
 
@@ -87,7 +87,7 @@ jobs:
         with:
           python-version: "3.12"
       - run: pip install torch --index-url https://download.pytorch.org/whl/cpu
-      # polyop is not on a package index yet: the repository's folder wheels/ contains its wheel for Linux.
+      # Where no package index has polyop, the repository's folder wheels/ contains its wheel for Linux.
       - run: echo "PIP_FIND_LINKS=$PWD/wheels" >> "$GITHUB_ENV"
       - run: pip install "polyop[export]" cmake ninja pytest
       - run: pip install . && polyop test

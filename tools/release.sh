@@ -69,7 +69,7 @@ do_version() {
     *) die "python/polyop/__init__.py has version $VERSION, the newest entry of CHANGELOG.md is '$newest', expected '## [$VERSION] - DATE'" ;;
   esac
   local unpublished
-  unpublished="$(git grep -nE 'polyop is not( yet)? published' -- '*.md' cli python || true)"
+  unpublished="$(git grep -n 'polyop is not published yet' -- '*.md' cli python || true)"
   [ -z "$unpublished" ] || [ "$dry" = yes ] || die "these lines are wrong from this release on:"$'\n'"$unpublished"
   tag_is_free || die "the tag $TAG belongs to another commit: raise __version__ in python/polyop/__init__.py"
 }

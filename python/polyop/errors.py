@@ -6,7 +6,7 @@ from __future__ import annotations
 __all__ = ["FileError", "MissingLibraryError", "MissingRuntimeError", "PolyopError"]
 
 INSTALL = "install polyop's wheel: pip install dist/polyop-*.whl, which `make wheel` builds in a checkout"
-"""The advice about a missing part of polyop, which no package index has yet."""
+"""The advice about a missing part of polyop. polyop is not published yet; then, `pip install polyop` is the advice."""
 
 
 def page(name: str) -> str:

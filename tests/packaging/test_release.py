@@ -16,6 +16,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from packaging.version import Version
 
 import polyop
 from tests.support import single_node
@@ -182,6 +183,8 @@ def test_actions_are_pinned_by_commit_and_the_release_is_signed() -> None:
     ]
     for name in (*names, "polyop-1.0.tar.gz", "polyop-1.0.tgz", "polyop_1.0_amd64.deb", "SHA256SUMS"):
         assert any(fnmatch.fnmatch(f"dist/{name}", pattern) for pattern in uploaded), name
+    (publishes,) = re.findall(r"gh-action-pypi-publish@\S+ # v(.*)", text)
+    assert Version(publishes) >= Version("1.12")  # older ones refuse the wheels' metadata 2.4, or sign nothing
     assert re.search(r"attest-build-provenance@.*\n +id: signature\n +with:\n +subject-checksums: \S+/SHA256SUMS", text)
 
 
