@@ -29,7 +29,7 @@ namespace {
 
 struct Timed {
   std::string model, runtime;
-  int threads = 0;
+  int threads = 0;              // 0: a GPU
   std::vector<double> seconds;  // ascending
   std::string synthetic;        // Feeds::SyntheticText()
 
@@ -108,7 +108,9 @@ std::vector<Timed> TimeAll(const BenchOptions& options, int threads, int* intege
   return timed;
 }
 
-// Times models that Python runs, one after the other.
+bool RunsInPython(const std::string& path) { return IsOpenVino(path) || IsEngine(path); }
+
+// Times models one after the other, for those that Python runs.
 std::vector<Timed> TimeElsewhere(const BenchOptions& options, int threads) {
   SessionOptions session = options.session;
   session.threads = threads;
@@ -126,7 +128,8 @@ std::vector<Timed> TimeElsewhere(const BenchOptions& options, int threads) {
     }
     std::sort(runs.seconds.begin(), runs.seconds.end());
     const std::string note = runs.note.empty() ? "" : "  " + Escaped(runs.note) + "\n";
-    timed.push_back({path, model->runtime(), threads, std::move(runs.seconds), note + feeds.SyntheticText()});
+    timed.push_back({path, model->runtime(), model->runs_on_cpu() ? threads : 0, std::move(runs.seconds),
+                     note + feeds.SyntheticText()});
   }
   return timed;
 }
@@ -191,10 +194,10 @@ void Print(const std::vector<Timed>& timed, const std::vector<NodeTime>& nodes, 
   std::vector<std::vector<std::string>> rows;
   for (size_t i = 0; i < timed.size(); ++i) {
     const bool is_second = !options.against.empty() && i % 2 == 1;
-    rows.push_back({timed[i].model, std::to_string(timed[i].threads), TimeText(timed[i].minimum()),
-                    TimeText(timed[i].median()), TimeText(Percentile(timed[i].seconds, 90)),
-                    TimeText(Percentile(timed[i].seconds, 99)), std::to_string(timed[i].seconds.size()),
-                    is_second ? SpeedText(timed[i - 1], timed[i]) : ""});
+    rows.push_back({timed[i].model, timed[i].threads > 0 ? std::to_string(timed[i].threads) : "-",
+                    TimeText(timed[i].minimum()), TimeText(timed[i].median()),
+                    TimeText(Percentile(timed[i].seconds, 90)), TimeText(Percentile(timed[i].seconds, 99)),
+                    std::to_string(timed[i].seconds.size()), is_second ? SpeedText(timed[i - 1], timed[i]) : ""});
   }
   std::vector<std::string> header = {"model", "threads", "min", "median", "p90", "p99", "runs"};
   header.push_back(options.against.empty() ? "" : "speed");
@@ -237,11 +240,10 @@ int Bench(BenchOptions options) {
   if (options.files.size() > 1) {
     throw Failure(kUsage, Concat("expected a file for one input, got ", options.files.size()), "-i NAME=FILE for each");
   }
-  for (const std::string& path : {options.model, options.against}) {
-    if (IsEngine(path)) {
-      throw Failure(kUsage, "'" + path + "': expected an ONNX file, one in ONNX Runtime's format or one of OpenVINO's",
-                    "TensorRT's `trtexec --loadEngine=" + path + "` times engines");
-    }
+  if (options.layers && IsEngine(options.model)) {
+    throw Failure(kUsage,
+                  "--layers: expected a model that runs in ONNX Runtime or OpenVINO, got '" + options.model + "'",
+                  "TensorRT's `trtexec --loadEngine=" + options.model + " --dumpProfile` times layers");
   }
   for (const std::string& file : options.files) options.input.inputs.push_back("=" + file);
   if (!options.isa.empty()) Check(ForceIsaEverywhere(options.isa), kUsage);
@@ -250,13 +252,17 @@ int Bench(BenchOptions options) {
   int integer_bound = 0;
   {
     const Progress progress("timing " + options.model);
-    const bool elsewhere = options.target.is_elsewhere() || IsOpenVino(options.model);
+    const bool elsewhere =
+        options.target.is_elsewhere() || RunsInPython(options.model) || RunsInPython(options.against);
+    const bool on_gpu = IsEngine(options.model) && (options.against.empty() || IsEngine(options.against));
+    if (on_gpu) options.threads = {1};  // which it does not use
     for (int threads : options.threads) {
       for (Timed& t : elsewhere ? TimeElsewhere(options, threads) : TimeAll(options, threads, &integer_bound)) {
         timed.push_back(std::move(t));
       }
     }
-    if (options.layers) nodes = elsewhere ? TimeNodesElsewhere(options) : TimeNodes(options, integer_bound);
+    const bool layers_elsewhere = options.target.is_elsewhere() || IsOpenVino(options.model);
+    if (options.layers) nodes = layers_elsewhere ? TimeNodesElsewhere(options) : TimeNodes(options, integer_bound);
   }
   options.json ? PrintJson(timed, nodes) : Print(timed, nodes, options);
   return kOk;

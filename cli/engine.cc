@@ -5,7 +5,6 @@
 
 #include "cli/base/failure.h"
 #include "cli/base/file.h"
-#include "cli/python.h"
 
 namespace polyop::cli {
 
@@ -14,26 +13,25 @@ bool IsEngine(const std::string& path) {
   return extension == ".engine" || extension == ".plan" || extension == ".trt";
 }
 
-Engine::Engine(const std::string& path) : path_(path) {
-  const auto start = std::chrono::steady_clock::now();
-  (void)ReadFile(path);
-  const std::string description = path + ".json";
-  try {
-    Describe(ParseJson(ReadFile(description)));
-  } catch (const Json::exception& e) {
-    throw Failure(kBadFile, description + " does not describe the engine's inputs and outputs: " + e.what(),
-                  "`polyop convert` writes it");
-  }
-  load_seconds_ = SecondsSince(start);
+namespace {
+
+std::string DescriptionOf(const std::string& engine) { return engine + ".json"; }
+
+Json ReadDescription(const std::string& engine) {
+  (void)ReadFile(engine);
+  return ParseJson(ReadFile(DescriptionOf(engine)));
 }
 
-LoadedModel::Runs Engine::Run(const std::vector<Array>& inputs, const Timing& timing) const {
-  return Repeat(timing, load_seconds_, [&] {
-    std::vector<Array> outputs;
-    AskPython("run_engine", {{"engine", std::filesystem::absolute(path_).string()}},
-              "polyop, torch, a GPU and " + runtime_, inputs_, inputs, outputs_, &outputs);
-    return outputs;
-  });
+}  // namespace
+
+Engine::Engine(const std::string& path) try : Engine(path, ReadDescription(path)) {
+} catch (const Json::exception& e) {
+  throw Failure(kBadFile, DescriptionOf(path) + " does not describe the engine's inputs and outputs: " + e.what(),
+                "`polyop convert` writes it");
 }
+
+Engine::Engine(const std::string& path, const Json& description)
+    : PythonModel("run_engine", "polyop, torch, a GPU and " + description.at("runtime").get<std::string>(),
+                  {{"engine", std::filesystem::absolute(path).string()}}, description) {}
 
 }  // namespace polyop::cli

@@ -3,9 +3,8 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
-#include "cli/loaded_model.h"
+#include "cli/python_model.h"
 
 namespace polyop::cli {
 
@@ -13,17 +12,15 @@ namespace polyop::cli {
 bool IsEngine(const std::string& path);
 
 /// An engine file and its description, PATH.json. It runs in Python, which needs TensorRT, torch and a GPU.
-class Engine : public LoadedModel {
+class Engine : public PythonModel {
  public:
   /// Throws Failure if the file, or PATH.json, is missing or damaged.
   explicit Engine(const std::string& path);
 
   bool runs_on_cpu() const override { return false; }
-  Runs Run(const std::vector<Array>& inputs, const Timing& timing) const override;
 
  private:
-  std::string path_;
-  double load_seconds_ = 0;
+  Engine(const std::string& path, const Json& description);
 };
 
 }  // namespace polyop::cli

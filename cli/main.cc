@@ -341,7 +341,7 @@ void AddBenchCommand(CLI::App& app, Action& action) {
   auto options = std::make_shared<BenchOptions>();
   options->input.random = true;
   CLI::App* bench = app.add_subcommand("bench", "Time a model and its nodes, or compare it with another model");
-  bench->add_option("model", options->model, "the ONNX file, or model.ort, model.xml")->required();
+  bench->add_option("model", options->model, "the ONNX file, or model.ort, model.xml, model.engine")->required();
   AddFiles(*bench, options->files, "");
   bench->add_option(
       "--against", options->against,

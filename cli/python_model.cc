@@ -14,6 +14,11 @@ PythonModel::PythonModel(std::string module, std::string needs, Json request)
   Describe(AskPython(module_, describe, needs_));
 }
 
+PythonModel::PythonModel(std::string module, std::string needs, Json request, const Json& description)
+    : module_(std::move(module)), needs_(std::move(needs)), request_(std::move(request)) {
+  Describe(description);
+}
+
 Json PythonModel::Ask(const std::vector<Array>& inputs, const Json& task, std::vector<Array>* outputs) const {
   Json request = request_;
   request.update(task);

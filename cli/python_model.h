@@ -20,6 +20,8 @@ class PythonModel : public LoadedModel {
   /// `module` answers the tasks "describe", "run" and "layers" of `request`, which says what is loaded, and how. Throws
   /// Failure with the runtime's message.
   PythonModel(std::string module, std::string needs, Json request);
+  /// The same for a module that does not answer "describe". Throws Json::exception for a wrong description.
+  PythonModel(std::string module, std::string needs, Json request, const Json& description);
   /// Runs a task. `task` has the fields of the request that are its own.
   Json Ask(const std::vector<Array>& inputs, const Json& task, std::vector<Array>* outputs) const;
 

@@ -84,8 +84,9 @@ polyop.tensorrt.TRTWrapper = TRTWrapper
 """
 
 
-def test_an_engine_keeps_the_names(program: str, app: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The engine's description has the metadata; ONNX Runtime computes the engine's outputs here."""
+@pytest.fixture
+def engine(app: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An engine of the application, as `polyop convert` describes it; ONNX Runtime computes its outputs."""
     model = onnx.load(app)
     types = {"photo": "u8", "num_detections": "i32", "detection_classes": "i32"}
     description = {
@@ -100,8 +101,28 @@ def test_an_engine_keeps_the_names(program: str, app: Path, monkeypatch: pytest.
     (app.parent / "site").mkdir()
     (app.parent / "site" / "sitecustomize.py").write_text(ENGINES_IN_ONNXRUNTIME)
     monkeypatch.setenv("PYTHONPATH", str(app.parent / "site"))
-    assert names_found(run(program, app.with_suffix(".engine"), "--draw", "found.png", "--json")) == ["dog", "cat"]
-    assert np.asarray(Image.open(app.parent / "found.png"))[56, 24:56].any(axis=1).all()
+    return app.with_suffix(".engine")
+
+
+def test_an_engine_keeps_the_names(program: str, engine: Path) -> None:
+    assert names_found(run(program, engine, "--draw", "found.png", "--json")) == ["dog", "cat"]
+    assert np.asarray(Image.open(engine.parent / "found.png"))[56, 24:56].any(axis=1).all()
+
+
+def test_an_engine_is_timed_without_the_start_of_python(program: str, app: Path, engine: Path) -> None:
+    """Which takes seconds, because of PyTorch. The engine's results are compared with the ONNX file's."""
+    words = ["--shape", "photo=1x128x128x3", "--repeat", "3", "--seconds", "0.01", "--threads", "2", "--json"]
+    command = [program, "bench", app.name, "--against", engine.name, *words]
+    done = subprocess.run(command, cwd=app.parent, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    file, timed = json.loads(done.stdout)["runs"]
+    assert (file["model"], file["threads"]) == ("app.onnx", 2)
+    assert (timed["model"], timed["runtime"], timed["threads"]) == ("app.engine", "tensorrt", 0)
+    assert timed["count"] >= 3
+    assert 0 < timed["min_seconds"] < 0.5
+    done = subprocess.run([program, "bench", engine.name, "--layers"], cwd=app.parent, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "trtexec --loadEngine=app.engine --dumpProfile" in done.stderr
 
 
 @pytest.mark.parametrize(
