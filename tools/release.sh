@@ -103,7 +103,7 @@ portable_wheel() {
 }
 
 # Builds what the tests compare with, and what defines the npm package.
-build_release() { tools/setup.sh && tools/build.sh release; }
+build_release() { tools/setup.sh && tools/build.sh release polyop polyop_onnxruntime polyop_accelerator polyop_torch; }
 
 do_audit() {
   local system
