@@ -62,8 +62,8 @@ std::optional<SuppressionRule> RuleOf(const std::vector<const GraphNode*>& nodes
 /// Returns true for the types of boxes and scores that the kernel computes: f32, and f16 in f32 as ONNX Runtime's CPU
 /// provider does.
 bool IsSuppressed(std::optional<DType> dtype);
-/// Returns the elements of an f32 or f16 tensor; those of f16 are converted into `memory`. As in an AnyTensor, inputs are
-/// not written through it.
+/// Returns the elements of an f32 or f16 tensor; those of f16 are converted into `memory`. As in an AnyTensor, inputs
+/// are not written through it.
 float* FloatsOf(const AnyTensor& tensor, std::vector<float>* memory);
 
 /// The kernel of suppression.
