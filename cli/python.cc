@@ -37,7 +37,7 @@ constexpr PythonCommand kCommands[] = {
 // OpenCV expects that what it is imported from is not the first entry.
 constexpr const char* kWithoutCurrentFolder = "import sys; sys.path[:] = [p or sys.executable for p in sys.path]; ";
 
-// Returns the command that runs a module like `python -m`, as polyop._isolation.command does.
+// Returns the command that runs a module like `python -m`, as polyop._base.isolation.command does.
 std::vector<std::string> ModuleCommand(const std::string& python, const std::string& module) {
   return {python, "-c",
           kWithoutCurrentFolder +

@@ -94,7 +94,7 @@ def _modules() -> dict[str, str]:
             continue
         module = ".".join(names)
         pages[module] = f"# {module}\n\n::: {module}\n    options:\n      show_root_heading: false\n"
-    pages["polyop"] += "\n::: polyop._session.session\n"  # where polyop.session is defined
+    pages["polyop"] += "\n::: polyop._onnxruntime.session.session\n"  # where polyop.session is defined
     return pages
 
 

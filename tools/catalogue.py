@@ -85,9 +85,9 @@ def main() -> None:
 
 
 def add_functions(folder: Path) -> None:
-    from polyop._calls import operators  # after the arguments, so that --help needs no library
-    from polyop._composites import NEEDS
-    from polyop._functions import functions, signature_of
+    from polyop._arrays.calls import operators  # after the arguments, so that --help needs no library
+    from polyop._arrays.composites import NEEDS
+    from polyop._arrays.functions import functions, signature_of
 
     for operator in operators():
         page = folder / f"{operator}.md"

@@ -43,25 +43,20 @@ PACKAGE = ROOT / "python" / "polyop"
 # private folder keeps to this within functions, too; others may import a later layer there, where a user may lack its
 # packages. An import by a string counts where it is written: import_module("polyop.functional").
 PYTHON_LAYERS = (
-    {"_after_import", "_extents", "_isolation", "_progress", "_system", "errors"},
-    {"_composites", "_libraries", "_signatures"},
-    {"_provider"},
-    {"_functions"},
-    {"_calls"},
+    {"errors"},
+    {"_base"},
+    {"_arrays", "_aten", "formulas"},
     {"jax", "numpy", "tvm_ffi"},
-    {"_packages"},
-    {"_aten", "formulas"},
     {"_onnx", "_torch"},
     {"packages"},
     {"accelerating", "functional", "onnx_schemas", "openvino", "portable", "tensorrt"},
     {"attaching", "executorch", "modules", "onnxscript", "optimizing", "sparse"},
-    {"exporting"},
-    {"_session", "batch", "compat"},
+    {"_onnxruntime", "exporting"},
+    {"batch", "compat"},
     {"ray", "triton", "verifying"},
     {"_commands"},
     {"__init__", "__main__"},
 )
-PRIVATE_FOLDERS = {"_aten", "_onnx", "_torch", "_commands"}
 # What cases.py may import of bench/. At module level it imports nothing else than the packages, because tests read it,
 # and a machine with a GPU may lack runtimes.
 BENCH = {"benchmark", "contenders", "inputs", "projects", "synthetic_scenes", "with_spconv"}
@@ -211,7 +206,7 @@ def check_python() -> tuple[list[str], str]:
     graph = {module: imports(module, path, modules, nested=False) for module, path in modules.items()}
     wrong = [f"{module}: add it to PYTHON_LAYERS of {Path(__file__).name}" for module in graph if layer(module) is None]
     for module, path in modules.items():
-        private = python_room(module) in PRIVATE_FOLDERS
+        private = python_room(module).startswith("_")
         for imported in sorted(imports(module, path, modules, nested=True) if private else graph[module]):
             own = python_room(module) == python_room(imported)
             if not own and (layer(imported) or 0) >= (layer(module) or 0):

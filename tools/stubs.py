@@ -9,7 +9,7 @@ import inspect
 import math
 import textwrap
 
-from polyop._functions import Function, Parameter, functions, signature_of
+from polyop._arrays.functions import Function, Parameter, functions, signature_of
 
 HEADS = {
     "functional": """from collections.abc import Sequence
@@ -107,7 +107,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("module", choices=sorted(HEADS))
     chosen = parser.parse_args().module
-    from polyop._calls import operators  # after the arguments, so that --help needs no library
+    from polyop._arrays.calls import operators  # after the arguments, so that --help needs no library
 
     print("# fmt: off\n# Written by `make docs` from the operators' definitions.")
     print(HEADS[chosen])

@@ -53,7 +53,7 @@ PYTHON_TESTS = {
     "python/polyop/_commands": ["python_commands"],
     "python/polyop/_onnx": ["onnx_schemas", "functions", "optimize_files"],
     "python/polyop/_torch": ["torch", "export_patches", "fake_kernels"],
-    "python/polyop/accelerating.py": ["accelerate", "accelerator"],
+    "python/polyop/accelerating/__init__.py": ["accelerate", "accelerator"],
     "python/polyop/attaching": ["attach"],
     "python/polyop/batch": ["batch"],
     "python/polyop/compat": ["install", "doctor"],

@@ -3,7 +3,7 @@
 """Writes the npm package of a build for WebAssembly into its folder `package`: its modules, sdk/web/, and JavaScript
 and TypeScript from the operators' definitions and from the heads of `polyop attach`.
 
-Functions have the names, the parameters and the defaults of Python's; those of several operators (_composites.py) are
+Functions have the names, the parameters and the defaults of Python's; those of several operators (composites.py) are
 left out. Required inputs are arguments, and all else is an object of options.
 """
 
@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from polyop import __version__
-from polyop._calls import operators
-from polyop._functions import Function, Parameter, default_of, functions
+from polyop._arrays.calls import operators
+from polyop._arrays.functions import Function, Parameter, default_of, functions
 from polyop.attaching.heads import HEADS
 
 ROOT = Path(__file__).parents[1]

@@ -20,7 +20,7 @@ if torch was imported before polyop, otherwise on first use.
 
 from __future__ import annotations
 
-from polyop import _isolation  # noqa: F401  (before modules are imported from the current folder)
+from polyop._base import isolation as _isolation  # noqa: F401  (before modules are imported from the current folder)
 
 # isort: split
 import ctypes
@@ -31,8 +31,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from polyop import _libraries
-from polyop._libraries import get_accelerator_path, get_library_path, get_onnxruntime_op_path
+from polyop._base import libraries as _libraries
+from polyop._base.libraries import get_accelerator_path, get_library_path, get_onnxruntime_op_path
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "get_accelerator_path", "get_library_path", "get_onnxruntime_op_path"]
@@ -46,7 +46,7 @@ _MODULES = frozenset(
 
 _FROM_MODULES = {
     "attach": "attaching", "AttachError": "attaching", "optimize": "optimizing", "OptimizeError": "optimizing",
-    "session": "_session", "register": "_provider", "accelerate": "accelerating",
+    "session": "_onnxruntime.session", "register": "_onnxruntime.provider", "accelerate": "accelerating",
     "translations": "_torch.translations", "export": "exporting", "ExportError": "exporting", "Exported": "exporting",
     **dict.fromkeys(
         ("CARAFEPack", "CornerPool", "DeformConv2d", "DeformConv2dPack", "ModulatedDeformConv2d",
@@ -110,7 +110,7 @@ def _function_names() -> frozenset[str]:
     library = _libraries.find_library(_libraries.library_file("polyop", "onnxruntime"))
     if not library.is_file():
         return frozenset()
-    return import_module("polyop._functions").names(_libraries.read_catalogue(ctypes.CDLL(str(library))))
+    return import_module("polyop._arrays.functions").names(_libraries.read_catalogue(ctypes.CDLL(str(library))))
 
 
 if _libraries.find_library(_libraries.library_file("polyop", "torch")).is_file():

@@ -30,8 +30,8 @@ from executorch.runtime import Method, Runtime
 from torch import Tensor
 
 import polyop.functional  # noqa: F401 - registers torch.ops.polyop
-from polyop._calls import library, operators
-from polyop._libraries import library_file, require_library
+from polyop._arrays.calls import library, operators
+from polyop._base.libraries import library_file, require_library
 from polyop._onnx.atomic_file import AtomicFile, prepare_folder
 from polyop.errors import PolyopError
 

@@ -27,9 +27,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from polyop._extents import floor_scale as floor_scale
-from polyop._libraries import find_library
-from polyop._packages import packages
+from polyop._base.extents import floor_scale as floor_scale
+from polyop._base.libraries import find_library
+from polyop._base.packages import packages
 from polyop.errors import PolyopError
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from polyop._composites import Arrays
-from polyop._functions import define_all, is_text, numbers_of
+from polyop._arrays.composites import Arrays
+from polyop._arrays.functions import define_all, is_text, numbers_of
 from polyop._torch import load  # noqa: F401 - registers the operators
 from polyop._torch.node_domain import node_domain
 from polyop._torch.operators import OPERATORS

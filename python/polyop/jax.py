@@ -30,10 +30,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from polyop._calls import SHORT_TYPES, TYPES, array_of, library
-from polyop._composites import Arrays as _Arrays
-from polyop._functions import define_all, is_text, numbers_of
-from polyop._libraries import library_file, read_catalogue, require_library
+from polyop._arrays.calls import SHORT_TYPES, TYPES, array_of, library
+from polyop._arrays.composites import Arrays as _Arrays
+from polyop._arrays.functions import define_all, is_text, numbers_of
+from polyop._base.libraries import library_file, read_catalogue, require_library
 
 Arrays = Sequence[Any]  # of jax.Array, np.ndarray; None for an input that is left out
 _SHORT = dict(zip(TYPES, SHORT_TYPES, strict=True))

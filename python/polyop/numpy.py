@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from polyop._calls import array_of, call, operators, set_num_threads
-from polyop._composites import Arrays
-from polyop._functions import define_all
+from polyop._arrays.calls import array_of, call, operators, set_num_threads
+from polyop._arrays.composites import Arrays
+from polyop._arrays.functions import define_all
 
 
 class _Arrays(Arrays):

@@ -24,10 +24,10 @@ import onnx
 from onnx import defs, helper, numpy_helper
 from onnx.defs import OpSchema
 
-from polyop._libraries import get_onnxruntime_op_path
+from polyop._base.libraries import get_onnxruntime_op_path
+from polyop._base.packages import libraries
 from polyop._onnx.catalogue import WITHOUT_EFFECT, operators, spellings
 from polyop._onnx.node_groups import resolved
-from polyop._packages import libraries
 
 __all__ = ["register"]
 

@@ -16,8 +16,8 @@ import ctypes
 from pathlib import Path
 from typing import Any
 
-from polyop._libraries import find_library, library_file, require_library
-from polyop._packages import libraries
+from polyop._base.libraries import find_library, library_file, require_library
+from polyop._base.packages import libraries
 
 __all__ = ["OLDEST", "core", "get_openvino_op_path"]
 

@@ -20,8 +20,8 @@ import warnings
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from polyop._libraries import get_onnxruntime_op_path
-from polyop._packages import Package, found, libraries, packages
+from polyop._base.libraries import get_onnxruntime_op_path
+from polyop._base.packages import Package, found, libraries, packages
 
 if TYPE_CHECKING:
     import onnxruntime

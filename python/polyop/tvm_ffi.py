@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 import tvm_ffi
 
-from polyop._calls import array_of, library, operators
-from polyop._composites import Arrays
-from polyop._functions import define_all, is_text, numbers_of
-from polyop._libraries import library_file, require_library
+from polyop._arrays.calls import array_of, library, operators
+from polyop._arrays.composites import Arrays
+from polyop._arrays.functions import define_all, is_text, numbers_of
+from polyop._base.libraries import library_file, require_library
 
 library()  # libpolyop_onnxruntime, which the next library needs
 _module = tvm_ffi.load_module(require_library(library_file("polyop", "tvm_ffi"), "tvm-ffi"))

@@ -18,7 +18,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.testing._internal.common_methods_invocations import op_db
 
 import polyop
-from polyop._torch import overrides
+from polyop.accelerating import overrides
 from tests.support.with_and_without import check, message, polyop_ran, same
 
 pytestmark = pytest.mark.filterwarnings("error:.*autograd kernel was not registered")

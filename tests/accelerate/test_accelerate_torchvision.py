@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 import polyop
-from polyop._torch import overrides
+from polyop.accelerating import overrides
 from tests.support.with_and_without import check, polyop_ran
 
 SCHEMAS = """

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import polyop
-from polyop._libraries import find_library
+from polyop._base.libraries import find_library
 from tests.support.processes import ROOT
 
 OTHER_VERSION = """

@@ -83,7 +83,7 @@ def test_documentation_selects_no_cxx_test(said) -> None:
         ("python/polyop/compat/natten/layers.py", ["natten"]),
         ("python/polyop/_aten/fft.py", ["translations"]),
         ("python/polyop/batch/runner.py", ["batch"]),
-        ("python/polyop/_libraries.py", ["signatures", "torch", "packaging"]),
+        ("python/polyop/_base/libraries.py", ["signatures", "torch", "packaging"]),
         ("adapters/c/call.cc", ["c", "numpy"]),
         ("requirements/test.txt", ["tools"]),
         ("LICENSE", []),

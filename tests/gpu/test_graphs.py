@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import torch
 
-from polyop._calls import operators
+from polyop._arrays.calls import operators
 from polyop._torch.operators import OPERATORS
 from tests.support.exported_nodes import Node
 from tests.support.gradient_cases import CASES, call, differentiable, operator_of

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from polyop._calls import operators
+from polyop._arrays.calls import operators
 from tests.support.array_calls import call_of, plain_calls
 from tests.support.exported_nodes import Node
 from tests.support.on_gpu import CPU_ONLY, expect_close

@@ -101,9 +101,9 @@ def test_both_function_names_give_the_library():
 
 def test_missing_library_error(tmp_path):
     copy = tmp_path / "polyop"
-    copy.mkdir()
-    for name in ("__init__.py", "_isolation.py", "_libraries.py", "errors.py"):
-        (copy / name).write_bytes(Path(polyop.__file__).with_name(name).read_bytes())
+    (copy / "_base").mkdir(parents=True)
+    for name in ("__init__.py", "_base/__init__.py", "_base/isolation.py", "_base/libraries.py", "errors.py"):
+        (copy / name).write_bytes(Path(polyop.__file__).parent.joinpath(name).read_bytes())
     code = "import polyop; polyop.get_onnxruntime_op_path()"
     done = subprocess.run([sys.executable, "-S", "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert "polyop.errors.MissingLibraryError: polyop's ONNX Runtime library is missing" in done.stderr

@@ -12,7 +12,7 @@ import onnx.parser
 import pytest
 from PIL import Image
 
-from polyop import _isolation
+from polyop._base import isolation
 
 MODULES = ("json", "onnx", "numpy", "typing", "runpy", "contextlib", "polyop/__init__", "importlib/__init__")
 IDENTITY = '<ir_version: 8, opset_import: ["": 17]> g (float[1, 3, h, w] x) => (float[1, 3, h, w] y) { y = Relu (x) }'
@@ -66,7 +66,7 @@ def test_no_command_runs_what_lies_in_its_folder(words: str, folder: Path, progr
 
 def test_the_start_without_the_current_folder(folder: Path) -> None:
     """Python 3.10 has neither -P nor PYTHONSAFEPATH: the start itself must suffice."""
-    assert run(folder, *_isolation.command("polyop", "--version"), PYTHONSAFEPATH="") == 0
+    assert run(folder, *isolation.command("polyop", "--version"), PYTHONSAFEPATH="") == 0
 
 
 def test_the_module_by_hand(tmp_path: Path) -> None:

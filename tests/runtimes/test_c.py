@@ -9,7 +9,7 @@ import json
 import numpy as np
 import pytest
 
-from polyop._calls import ALLOCATE, FLOAT, INT, Attribute, Outputs, Tensor, library, tensor_of
+from polyop._arrays.calls import ALLOCATE, FLOAT, INT, Attribute, Outputs, Tensor, library, tensor_of
 from polyop._onnx.catalogue import resolve
 from polyop.batch.errors import BatchError
 from polyop.batch.images import resized

@@ -15,7 +15,7 @@ from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPar
 from torch.export import Dim
 
 import polyop.executorch as pe
-from polyop._calls import operators
+from polyop._arrays.calls import operators
 from tests.support.array_calls import plain_calls
 from tests.support.exported_nodes import Node
 from tests.support.processes import ROOT, environment

@@ -19,7 +19,7 @@ import torch
 import polyop.functional  # noqa: F401 (torch.ops.polyop)
 import polyop.jax as pj
 import polyop.numpy as pn
-from polyop._calls import operators
+from polyop._arrays.calls import operators
 from polyop._torch.operators import OPERATORS
 from tests.support.array_calls import call_of, plain_calls
 from tests.support.documented import run_blocks

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import polyop.numpy as pn
-from polyop._calls import array_of
+from polyop._arrays.calls import array_of
 from tests.support.array_calls import call_of, plain_calls
 from tests.support.processes import run
 from tests.support.single_node import run as run_node

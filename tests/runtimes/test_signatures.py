@@ -19,8 +19,8 @@ import polyop.functional
 import polyop.jax
 import polyop.numpy
 import polyop.tvm_ffi
-from polyop._calls import operators
-from polyop._functions import default_of, functions, signature_of
+from polyop._arrays.calls import operators
+from polyop._arrays.functions import default_of, functions, signature_of
 from tests.support.processes import ROOT, run
 
 MODULES = (polyop.functional, polyop.numpy, polyop.jax, polyop.tvm_ffi)

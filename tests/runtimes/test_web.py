@@ -28,8 +28,8 @@ from PIL import Image
 from skimage import data
 
 import polyop
-from polyop._calls import KINDS, operators
-from polyop._functions import Function, functions
+from polyop._arrays.calls import KINDS, operators
+from polyop._arrays.functions import Function, functions
 from polyop.attaching import ImageSteps, attach
 from polyop.attaching.heads import HEADS
 from tests.support import c_calls, web

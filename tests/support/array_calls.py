@@ -9,8 +9,8 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
-from polyop._calls import operators
-from polyop._functions import Function, functions
+from polyop._arrays.calls import operators
+from polyop._arrays.functions import Function, functions
 from tests.support.exported_nodes import NODES, Node
 
 _COUNTS = Counter(node["name"] for record in operators().values() for node in record["nodes"])

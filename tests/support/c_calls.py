@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from polyop._calls import (
+from polyop._arrays.calls import (
     ALLOCATE,
     FLOAT,
     FLOATS,
@@ -24,7 +24,7 @@ from polyop._calls import (
     library,
     tensor_of,
 )
-from polyop._calls import attribute_of as attribute_of_kind
+from polyop._arrays.calls import attribute_of as attribute_of_kind
 
 
 def attribute_of(name: str, value: object) -> Attribute:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch.utils._pytree import tree_map
 
-from polyop._calls import operators
+from polyop._arrays.calls import operators
 from polyop._torch.operators import Operator
 from tests.support.torch_calls import CALLS, call_of
 

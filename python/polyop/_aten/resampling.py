@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from polyop._aten.table import SLOW, WRONG, decomposes, overload
-from polyop._extents import float32, floor_scale, scale_for
+from polyop._base.extents import float32, floor_scale, scale_for
 
 aten = torch.ops.aten
 _SAMPLED = frozenset((torch.float32, torch.float16, torch.bfloat16))

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from polyop._base.progress import bars
 from polyop._commands import terminal
 from polyop._commands.arguments import (
     MAX_THREADS,
@@ -24,7 +25,6 @@ from polyop._commands.arguments import (
 from polyop._commands.errors import CommandError, ExitCode, usage
 from polyop._commands.models import OLDEST_ONNXRUNTIME, check_inputs, check_nodes, check_onnxruntime
 from polyop._commands.numbers import split_named
-from polyop._progress import bars
 
 if TYPE_CHECKING:
     from onnx import ModelProto

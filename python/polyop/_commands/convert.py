@@ -14,7 +14,9 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polyop import __version__, _isolation
+from polyop import __version__
+from polyop._base import isolation
+from polyop._base.progress import bars
 from polyop._commands import terminal
 from polyop._commands.arguments import (
     add_image_options,
@@ -28,7 +30,6 @@ from polyop._commands.arguments import (
 from polyop._commands.errors import CommandError, ExitCode, usage
 from polyop._commands.models import check_attributes, check_inputs, check_model, check_output, check_provided
 from polyop._commands.numbers import parse_number, parse_shape, split_named
-from polyop._progress import bars
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -268,7 +269,7 @@ def restart_with_parser_path() -> None:
     (folder / LINK).symlink_to(loaded.pop())
     path = os.pathsep.join(filter(None, [str(folder), os.environ.get("LD_LIBRARY_PATH", "")]))
     environment = {**os.environ, "LD_LIBRARY_PATH": path, "POLYOP_RESTARTED": str(folder)}
-    os.execve(sys.executable, _isolation.command("polyop", *sys.argv[1:]), environment)
+    os.execve(sys.executable, isolation.command("polyop", *sys.argv[1:]), environment)
 
 
 def _remove_link(folder: Path) -> None:

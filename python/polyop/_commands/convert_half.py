@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from polyop._base.progress import bars
 from polyop._commands import terminal
 from polyop._commands.errors import CommandError, ExitCode, usage
-from polyop._progress import bars
 
 if TYPE_CHECKING:
     from onnx import ModelProto

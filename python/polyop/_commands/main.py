@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
+from polyop._base.system import program_file
 from polyop._commands import interrupts, terminal
 from polyop._commands.arguments import Parser
 from polyop._commands.errors import CommandError, ExitCode, report
-from polyop._system import program_file
 from polyop.errors import INSTALL
 
 COMMANDS = ("batch", "triton", "attach", "optimize", "convert", "portable", "doctor")

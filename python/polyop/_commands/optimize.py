@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from polyop._base.progress import bars
 from polyop._commands import terminal
 from polyop._commands.arguments import (
     MAX_THREADS,
@@ -28,7 +29,6 @@ from polyop._commands.models import (
     check_output,
 )
 from polyop._commands.numbers import parse_shape, split_named
-from polyop._progress import bars
 
 SUMMARY = "Replace what polyop computes faster in a model"
 NEEDS = "pip install 'polyop[optimize]'"

@@ -13,7 +13,7 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
-from polyop._system import is_running, sync_file
+from polyop._base.system import is_running, sync_file
 
 _MAX_NAME = 255  # bytes of a file's name, on every file system of Linux
 _PARTIAL = ".partial-"  # in the name of an incomplete file, before the machine, process and thread that write it

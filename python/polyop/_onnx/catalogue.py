@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
-from polyop._libraries import get_onnxruntime_op_path, read_catalogue
-from polyop._packages import libraries
+from polyop._base.libraries import get_onnxruntime_op_path, read_catalogue
+from polyop._base.packages import libraries
 
 PLUGIN_DOMAIN = "trt.plugins"
 """The domain of all plugins in ONNX Runtime's provider for TensorRT, as in core/node_resolution.h."""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import onnx_ir as ir
 
-from polyop import _calls
+from polyop._arrays import calls
 from polyop._onnx.catalogue import find_node
 
 _STANDARD_DOMAINS = ("", "ai.onnx")
@@ -44,7 +44,7 @@ def _role_of_input(node: ir.Node, index: int) -> str:
 def draw(role: str, shape: Sequence[int], below: int, rng: np.random.Generator) -> np.ndarray | None:
     """Returns values of a role; image indices are below `below`. None if there is no such role, or another number of
     columns. adapters/synthetic_rows.h has the ranges."""
-    rows = _calls.library().polyop_draw_rows
+    rows = calls.library().polyop_draw_rows
     columns = rows(role.encode(), ctypes.c_int64(0), ctypes.c_int64(below), ctypes.c_uint32(0), None)
     if columns == 0 or (columns > 1 and (not shape or shape[-1] != columns)):
         return None

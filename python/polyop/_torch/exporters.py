@@ -10,7 +10,7 @@ import sys
 from contextlib import suppress
 from importlib import import_module
 
-from polyop._after_import import after_import
+from polyop._base.after_import import after_import
 
 _EXPORTERS = "torch.onnx"
 

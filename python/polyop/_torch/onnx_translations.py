@@ -16,7 +16,7 @@ import torch
 from torch.onnx._internal.exporter import _core, _registration
 
 import polyop._aten  # noqa: F401 - defines torch.ops.polyop_export
-from polyop._extents import float32, next_float32
+from polyop._base.extents import float32, next_float32
 from polyop._torch.export_record import current_record
 
 OPERATOR_KEY = "polyop.pytorch_operator"

@@ -13,8 +13,8 @@ from warnings import warn
 
 import torch
 
-from polyop._libraries import find_library, library_file, read_catalogue
-from polyop._packages import check_version, libraries
+from polyop._base.libraries import find_library, library_file, read_catalogue
+from polyop._base.packages import check_version, libraries
 from polyop._torch.shapes import Library, Size
 
 _LIBRARY = find_library(library_file("polyop", "torch"))

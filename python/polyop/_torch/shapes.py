@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from polyop._extents import floor_scale
+from polyop._base.extents import floor_scale
 
 Size = Any  # int or torch.SymInt
 Tree = Any  # int, None or [kind, …]

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from polyop._base.system import try_lock
 from polyop._onnx.atomic_file import write_atomically
 from polyop._onnx.files import update_hash
-from polyop._system import try_lock
 from polyop.batch.errors import BatchError, OutputError
 from polyop.batch.job import Job
 from polyop.batch.report import Report

@@ -25,7 +25,7 @@ from PIL.PngImagePlugin import PngImageFile
 from PIL.TiffImagePlugin import TiffImageFile
 from PIL.WebPImagePlugin import WebPImageFile
 
-from polyop import _calls
+from polyop._arrays import calls
 from polyop.batch.errors import BatchError, SampleError, UnreadableError
 from polyop.batch.interface import Tensor, cast
 from polyop.batch.memory import Memory
@@ -227,7 +227,7 @@ def resized(pixels: np.ndarray, height: int, width: int, letterbox: bool = False
 
 @cache
 def _resize() -> Any:
-    function = _calls.library().polyop_resize
+    function = calls.library().polyop_resize
     pointer, extent = ctypes.c_void_p, ctypes.c_int64
     function.restype = ctypes.c_char_p
     function.argtypes = (pointer, extent, extent, pointer, extent, extent, ctypes.c_int32)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from polyop._system import processors as available_processors
+from polyop._base.system import processors as available_processors
 from polyop.batch.errors import BatchError
 from polyop.batch.interface import open_model
 from polyop.batch.job import Job

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from polyop._after_import import after_import
+from polyop._base.after_import import after_import
 
 __all__ = ["announce_version", "answer_in_any_package"]
 

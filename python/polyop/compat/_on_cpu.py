@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from polyop._after_import import after_import
+from polyop._base.after_import import after_import
 
 __all__ = ["watch"]
 

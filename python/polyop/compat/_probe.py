@@ -21,8 +21,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from polyop import _isolation
-from polyop._libraries import find_library, library_file
+from polyop._base import isolation
+from polyop._base.libraries import find_library, library_file
 from polyop.compat._causes import cause, version_of
 from polyop.compat._packages import REPLACEMENTS
 from polyop.errors import one_line
@@ -95,7 +95,7 @@ def probe(names: Sequence[str]) -> dict[str, dict[str, Any]]:
     left = list(names)
     while left:
         done = subprocess.run(
-            _isolation.command("polyop.compat._probe", *left),
+            isolation.command("polyop.compat._probe", *left),
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,

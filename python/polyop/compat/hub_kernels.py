@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 
 import polyop
-from polyop._libraries import library_file, require_library
+from polyop._base.libraries import library_file, require_library
 from polyop.errors import PolyopError
 
 __all__ = ["write"]

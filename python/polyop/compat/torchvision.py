@@ -16,8 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from polyop._after_import import after_import
-from polyop._torch.overrides import nms_threshold
+from polyop._base.after_import import after_import
+from polyop.accelerating.overrides import nms_threshold
 
 __all__ = ["failure", "install"]
 

@@ -13,7 +13,7 @@ from typing import Any
 from torch import Tensor
 
 from polyop._aten.guards import Guard
-from polyop._extents import is_prime
+from polyop._base.extents import is_prime
 
 _FAR_SIZES = (128, 256, 512, 1024)  # tried for conditions such as `size > 100`
 _HUGE = 1 << 20

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from polyop._libraries import get_onnxruntime_op_path
+from polyop._base.libraries import get_onnxruntime_op_path
 from polyop.optimizing.graph import constant, is_standard, outer_values, subgraphs_of
 from polyop.optimizing.matching import Builder, Match, name_of
 from polyop.optimizing.scope import Scope

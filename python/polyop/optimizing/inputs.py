@@ -16,7 +16,7 @@ from math import gcd, prod
 import numpy as np
 import onnx_ir as ir
 
-from polyop._extents import is_prime
+from polyop._base.extents import is_prime
 from polyop._onnx import roles
 from polyop.optimizing.errors import OptimizeError
 from polyop.optimizing.running import Feeds

@@ -14,8 +14,8 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 
-from polyop._calls import library
-from polyop._system import trim_memory
+from polyop._arrays.calls import library
+from polyop._base.system import trim_memory
 from polyop.errors import PolyopError, one_line
 from polyop.packages import register_all
 

@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import onnx
 
-from polyop._libraries import find_library, library_file
+from polyop._base.libraries import find_library, library_file
+from polyop._base.packages import libraries
 from polyop._onnx.atomic_file import prepare_folder, write_atomically
 from polyop._onnx.files import without_links
-from polyop._packages import libraries
 from polyop.errors import MissingRuntimeError, PolyopError
 from polyop.tensorrt.graph import FP16, ModelError, preprocess_onnx
 from polyop.tensorrt.half import to_fp16

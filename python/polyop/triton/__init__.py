@@ -19,9 +19,9 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from polyop._libraries import get_onnxruntime_op_path
+from polyop._base.libraries import get_onnxruntime_op_path
+from polyop._base.packages import libraries as installed
 from polyop._onnx.files import copy_external_files, read_model
-from polyop._packages import libraries as installed
 from polyop.batch.errors import BatchError
 from polyop.batch.interface import SessionOptions, open_model
 from polyop.triton import engines, trial

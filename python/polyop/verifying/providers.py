@@ -63,7 +63,7 @@ class Provider:
 
     def _devices(self) -> list[ort.OrtEpDevice]:
         if self.library == _POLYOP:
-            from polyop._provider import register
+            from polyop._onnxruntime.provider import register
 
             return register()
         return _plugin_devices(self.library)
@@ -85,7 +85,7 @@ def parse(text: str) -> Provider:
     name, rest = match["name"], match["options"]
     options = dict(part.split("=", 1) for part in rest.split(",")) if rest else {}
     if name.lower() == _POLYOP:
-        from polyop._provider import PROVIDER, why_not
+        from polyop._onnxruntime.provider import PROVIDER, why_not
 
         if why := why_not():
             raise MissingRuntimeError(f"provider 'polyop': {why}")

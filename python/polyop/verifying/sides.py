@@ -172,7 +172,7 @@ class InOnnxRuntime:
     def _accelerate(self, options: Any) -> None:
         import onnx
 
-        from polyop._libraries import get_accelerator_path
+        from polyop._base.libraries import get_accelerator_path
         from polyop._onnx.graph import opset_of
 
         model = (
@@ -190,7 +190,7 @@ def _reference_kernels(use: bool) -> Iterator[None]:
     if not use:
         yield
         return
-    from polyop._calls import library
+    from polyop._arrays.calls import library
     from polyop.packages import libraries
 
     loaded = [library(), *(ctypes.CDLL(str(path)) for _, path in libraries("onnxruntime"))]

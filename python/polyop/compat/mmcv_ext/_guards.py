@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from polyop import functional
-from polyop._after_import import after_import
+from polyop._base.after_import import after_import
 from polyop.compat.mmcv_ext import features
 from polyop.compat.mmcv_ext._exported import EXPORTED
 

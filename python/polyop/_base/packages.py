@@ -12,7 +12,7 @@ from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 
-from polyop._libraries import get_onnxruntime_op_path, library_file, library_of
+from polyop._base.libraries import get_onnxruntime_op_path, library_file, library_of
 
 _RUNTIMES = ("onnxruntime", "torch", "openvino", "tensorrt")
 

@@ -12,7 +12,7 @@ from warnings import catch_warnings, simplefilter
 
 import torch
 
-from polyop._torch.overrides import FALLBACK, OVERRIDES, Override
+from polyop.accelerating.overrides import FALLBACK, OVERRIDES, Override
 
 __all__ = ["accelerate"]
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from polyop._functions import is_text, numbers_of
-from polyop._libraries import get_onnxruntime_op_path, read_catalogue
+from polyop._arrays.functions import is_text, numbers_of
+from polyop._base.libraries import get_onnxruntime_op_path, read_catalogue
 
 TYPES = ("float32", "float16", "bfloat16", "float64", "int8", "uint8", "int16", "int32", "int64", "bool")
 _NUMBERS = {np.dtype(name): number for number, name in enumerate(TYPES) if name != "bfloat16"}

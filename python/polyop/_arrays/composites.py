@@ -15,7 +15,7 @@ Call = Callable[..., Any]
 
 
 class Arrays:
-    """A framework's arrays, which have the indexing of NumPy. `by_name` is set by _functions.define_all."""
+    """A framework's arrays, which have the indexing of NumPy. `by_name` is set by functions.define_all."""
 
     by_name: Call
 

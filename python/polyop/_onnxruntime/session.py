@@ -17,8 +17,8 @@ except ImportError as error:
     raise ImportError("polyop.session needs ONNX Runtime 1.17 or newer: pip install onnxruntime") from error
 
 import polyop
-from polyop._progress import bars
-from polyop._provider import register, why_not
+from polyop._base.progress import bars
+from polyop._onnxruntime.provider import register, why_not
 from polyop.errors import PolyopError, one_line
 from polyop.packages import register_all, register_packages
 

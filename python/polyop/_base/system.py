@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What differs between Linux, macOS and Windows; names of libraries are in polyop._libraries."""
+"""What differs between Linux, macOS and Windows; names of libraries are in polyop._base.libraries."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import threading
 
 import onnxruntime as ort
 
-from polyop._libraries import get_onnxruntime_op_path
+from polyop._base.libraries import get_onnxruntime_op_path
 from polyop.errors import PolyopError
 
 PROVIDER = "PolyopExecutionProvider"

@@ -35,7 +35,7 @@ def find_library(name: str) -> Path:
     """
     if named := os.environ.get("POLYOP_LIBRARY_DIR"):
         return Path(named).absolute() / name
-    own = Path(__file__).resolve().parent / "lib"
+    own = Path(__file__).resolve().parents[1] / "lib"
     return next((folder / name for folder in _cuda_folders() if (folder / name).exists()), own / name)
 
 

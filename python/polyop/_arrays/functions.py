@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operators as Python functions, which have the same parameters and errors for every framework's tensors.
 
-A function's parameters are those of its row in _signatures.py, or else the inputs and attributes of the definition. A
+A function's parameters are those of its row in signatures.py, or else the inputs and attributes of the definition. A
 framework passes define_all() the call of an operator with all inputs and all attributes.
 """
 
@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from polyop import _composites
-from polyop._composites import Arrays
-from polyop._signatures import FUNCTIONS, JOINED, NUMBERS, REQUIRED, Row
+from polyop._arrays import composites as _composites
+from polyop._arrays.composites import Arrays
+from polyop._arrays.signatures import FUNCTIONS, JOINED, NUMBERS, REQUIRED, Row
 
 _REQUIRED: Any = inspect.Parameter.empty
 _INT64 = range(-(2**63), 2**63)

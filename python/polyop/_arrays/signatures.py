@@ -6,7 +6,7 @@ other projects whose functions these are.
 follow in the definition's order, required ones first. A parameter is `name`, `name<source` if the definition has
 another name, `name=default` if it has another default, and `name!` if the caller must pass it. Two attributes for the
 height and the width are one parameter already (`JOINED`). An operator that is not here has a function with its own
-name. _functions.py reads all of this for every framework.
+name. functions.py reads all of this for every framework.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from polyop._extents import float32, next_float32, scale_for
+from polyop._base.extents import float32, next_float32, scale_for
 from polyop._torch import load  # noqa: F401 - registers the operators
 
 FALLBACK = object()
