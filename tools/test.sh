@@ -24,7 +24,7 @@ accept_pytest_options "$@"
 tools/setup.sh
 PATH="$VENV/bin:$PATH"
 RESULTS="$ROOT/build/test-results"
-DATABASES=tests/pytorch_operators/test_databases.py
+DATABASES=tests/aten/test_databases.py
 rm -rf "$RESULTS"
 
 run_ctest() { GTEST_OUTPUT="xml:$RESULTS/$1/" ctest --preset "$@"; }

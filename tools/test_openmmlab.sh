@@ -10,4 +10,4 @@ tools/setup_python.sh openmmlab
 tools/build.sh release
 PATH="$VENV/bin:$PATH"
 step "Testing OpenMMLab's packages" python -m pytest \
-  tests/mmcv tests/mmcv/openmmlab_packages.py "$@"
+  tests/compat/test_mmcv_ext*.py tests/compat/test_deploy_openmmlab.py tests/compat/openmmlab_packages.py "$@"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """polyop.compat.torchvision: torchvision's Python code with polyop's operators, in a process without torchvision's own.
 
-The kernels themselves are compared with torchvision's in tests/accelerate and tests/operators.
+The kernels themselves are compared with torchvision's in tests/accelerating and tests/operators.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ import torch
 from onnx import helper, numpy_helper
 
 from polyop.optimizing import optimize
-from tests.runtimes.test_execution_provider import provided
-from tests.runtimes.test_provider_patterns import check
+from tests.onnxruntime.test_execution_provider import provided
+from tests.onnxruntime.test_provider_patterns import check
 from tests.support.exported import nodes
 from tests.support.processes import ROOT
 from tests.support.tensorrt_rtx import HAS_PLUGINS, NO_ENGINE, build_all

@@ -18,7 +18,7 @@ from onnx import TensorProto, helper, numpy_helper
 from polyop.attaching import ImageSteps, attach
 from polyop.optimizing import optimize
 from polyop.optimizing.patterns.refused_by_tensorrt import _MISSING
-from tests.optimize.test_optimize import Pyramid, Second, Swapped, assert_same, pyramid_inputs
+from tests.optimizing.test_optimizer import Pyramid, Second, Swapped, assert_same, pyramid_inputs
 from tests.support.deformable_attention import ATTENTION, First, inputs, write
 from tests.support.detectors import cells
 from tests.support.detectors import write as write_detector

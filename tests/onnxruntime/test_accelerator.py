@@ -153,7 +153,7 @@ def test_same_results_in_older_onnxruntimes(version: str, what: str) -> None:
     from tests.support.older_onnxruntimes import OLD, in_runtime
 
     folder = next(folder for folder in OLD if folder.name == f"onnxruntime-{version}")
-    count = in_runtime(folder, f"from tests.accelerate import test_accelerator; test_accelerator.{what}()").split()[0]
+    count = in_runtime(folder, f"from tests.onnxruntime import test_accelerator; test_accelerator.{what}()").split()[0]
     assert int(count) > (400 if what == "compare_random_nodes" else 30)
 
 

@@ -381,7 +381,7 @@ PROLOGUE = """
 import gc
 from concurrent.futures import ThreadPoolExecutor
 import numpy as np, onnxruntime as ort, polyop
-from tests.runtimes.test_execution_provider import CLAIMED, compare, model, options, plain, provided, claimed, helper, IMAGE
+from tests.onnxruntime.test_execution_provider import CLAIMED, compare, model, options, plain, provided, claimed, helper, IMAGE
 proto, feeds = CLAIMED["Tan"]
 want = plain(proto).run(None, feeds)
 path = polyop.get_onnxruntime_op_path()

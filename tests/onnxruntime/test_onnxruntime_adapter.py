@@ -167,7 +167,7 @@ def test_the_oldest_runtime_is_the_documented_one() -> None:
 
 
 EVERY_NODE = """
-from tests.runtimes import test_exported_nodes as nodes
+from tests.onnxruntime import test_exported_nodes as nodes
 too_old = 0
 for node in nodes.NODES:
     try:

@@ -17,22 +17,22 @@ from onnx import helper, numpy_helper
 from torch import Tensor, nn
 
 import polyop
-from tests.optimize.test_optimize import Second, Swapped, in_subgraph
-from tests.optimize.test_optimize_best_box_nms import (
+from tests.onnxruntime.test_execution_provider import claimed, compare, options, plain, provided
+from tests.optimizing.test_optimize_best_box_nms import (
     set_to_infinity,
     set_to_zero,
     weakened,
     with_a_mask_of_what_is_left,
 )
-from tests.optimize.test_optimize_corner_pool import Along, Doubled, Flipped
-from tests.optimize.test_optimize_fourier_transform import model as transform
-from tests.optimize.test_optimize_fourier_transform import spectrum
-from tests.optimize.test_optimize_greedy_nms import among_the_best, at_most_five, from_the_first, from_the_last
-from tests.optimize.test_optimize_multi_level_roi_align import MultiScale, export
-from tests.optimize.test_optimize_multi_level_roi_align import inputs as pyramid
-from tests.optimize.test_optimize_paste_masks import detections as masks
-from tests.optimize.test_optimize_paste_masks import exported as pasting
-from tests.runtimes.test_execution_provider import claimed, compare, options, plain, provided
+from tests.optimizing.test_optimize_corner_pool import Along, Doubled, Flipped
+from tests.optimizing.test_optimize_fourier_transform import model as transform
+from tests.optimizing.test_optimize_fourier_transform import spectrum
+from tests.optimizing.test_optimize_greedy_nms import among_the_best, at_most_five, from_the_first, from_the_last
+from tests.optimizing.test_optimize_multi_level_roi_align import MultiScale, export
+from tests.optimizing.test_optimize_multi_level_roi_align import inputs as pyramid
+from tests.optimizing.test_optimize_paste_masks import detections as masks
+from tests.optimizing.test_optimize_paste_masks import exported as pasting
+from tests.optimizing.test_optimizer import Second, Swapped, in_subgraph
 from tests.support.deformable_attention import First, inputs
 from tests.support.exported import write
 from tests.support.optimizable import Pool, corner_pool_inputs
