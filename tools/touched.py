@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 from check_rooms import INCLUDE, ROOT, is_shared, room
@@ -24,10 +25,8 @@ from check_rooms import INCLUDE, ROOT, is_shared, room
 SOURCES = (".cc", ".h", ".cu")
 SHARED_CASES = re.compile(r"^from (ops\.\w+)(?:\.cases import| import cases)", re.MULTILINE)
 
-# The Python tests of a file or folder: NAME of tests/*/test_NAME.py. The longest name of a file's folders counts. A
-# module of python/ has tests of its own instead if their names are, or end in, its name or that of a folder of it:
-# those of optimizing/patterns/grid_sample.py are test_optimize_grid_sample.py. An operator's tests have its name in
-# theirs.
+# The Python tests of a file or folder outside of python/: NAME of tests/*/test_NAME.py. The longest name of a file's
+# folders counts. An operator's tests have its name in theirs.
 PYTHON_TESTS = {
     "adapters/c": ["c", "numpy"],
     "adapters/executorch": ["executorch"],
@@ -46,21 +45,6 @@ PYTHON_TESTS = {
     ".github": ["release"],
     "models": ["srcnn", "srcnn_files"],
     "platform": ["c", "isolation"],
-    "python/polyop": ["signatures", "torch", "packaging"],
-    "python/polyop/_aten": ["translations"],
-    "python/polyop/_aten/patches.py": ["export_patches"],
-    "python/polyop/_aten/resampling.py": ["resizing"],
-    "python/polyop/_commands": ["python_commands"],
-    "python/polyop/_onnx": ["onnx_schemas", "functions", "optimize_files"],
-    "python/polyop/_torch": ["torch", "export_patches", "fake_kernels"],
-    "python/polyop/accelerating/__init__.py": ["accelerate", "accelerator"],
-    "python/polyop/attaching": ["attach"],
-    "python/polyop/batch": ["batch"],
-    "python/polyop/compat": ["install", "doctor"],
-    "python/polyop/exporting": ["export", "export_sizes"],
-    "python/polyop/optimizing": ["optimize", "optimize_files", "optimize_rows"],
-    "python/polyop/portable.py": ["portable_files", "portable_parts"],
-    "python/polyop/tensorrt": ["tensorrt", "optimize_for_tensorrt", "timing_cache"],
     "requirements": ["tools"],
     "sdk": ["sdk", "tutorial"],
     "site": ["docs"],
@@ -70,7 +54,7 @@ PYTHON_TESTS = {
 
 # The files with a test of each operator, which has the operator's name as a parameter.
 EVERY_OPERATOR = [
-    "exported_nodes", "fake_kernels", "formulas", "functions", "gradients", "onnx_schemas", "openvino", "signatures", "torch",
+    "exported_nodes", "fake_kernels", "formulas", "function_bodies", "gradients", "onnx_schemas", "openvino", "signatures", "torch",
 ]  # fmt: skip
 
 
@@ -144,15 +128,45 @@ def python_files(names: list[str]) -> list[str]:
 
 
 def tests_of(file: str) -> list[str]:
-    """Returns the tests of a file of PYTHON_TESTS' folders."""
-    parts = file.removesuffix(".py").split("/")
-    if parts[0] == "python":
-        for pattern in ("test_{}.py", "test_*_{}.py"):
-            for part in reversed(parts[2:]):
-                if files := sorted(ROOT.glob(f"tests/*/{pattern.format(part)}")):
-                    return [path.stem.removeprefix("test_") for path in files]
+    """Returns the names of the tests of a file, without those of operators."""
+    if file.startswith("python/polyop/"):
+        return sorted(path.stem.removeprefix("test_") for path in tests_of_module(Path(file)))
     parents = [folder for folder in PYTHON_TESTS if file == folder or file.startswith(folder + "/")]
     return PYTHON_TESTS[max(parents, key=len)] if parents else []
+
+
+def tests_of_module(file: Path) -> list[Path]:
+    """Returns the tests of a module of python/polyop. The tests of a room are the folder of tests/ with its name.
+
+    The first of these that exist: tests of the room that are named after the module's folders and the module, such as
+    test_optimize_grid_sample.py of optimizing/patterns/grid_sample.py; tests of the room that use the module; tests of
+    other rooms that have its name; all of the room. A module outside of rooms has the tests of its name, or those that
+    use it, or those of base.
+    """
+    tests = [path for path in sorted((ROOT / "tests").glob("*/test_*.py")) if path.parent.name != "gpu"]
+    outer, *names = (part.lstrip("_") for part in file.with_suffix("").parts[2:])
+    users = [path for path in tests if ".".join(file.with_suffix("").parts[1:]) in modules_named(path)]
+    if not names:
+        own = [path for path in tests if re.match(rf"test_{outer}(_|$)", path.stem)]
+        return own or users or [path for path in tests if path.parent.name == "base"]
+    room = [path for path in tests if path.parent.name == outer]
+    named = room
+    for name in names:
+        named = [path for path in named if re.search(rf"^test_{name}(_|$)|_{name}$", path.stem)] or named
+    if len(named) < len(room):
+        return named
+    elsewhere = [path for path in tests if re.match(rf"test_{names[-1]}(_command)?$", path.stem)]
+    return [path for path in users if path in room] or elsewhere or room
+
+
+@cache
+def modules_named(test: Path) -> set[str]:
+    """Returns the names in a test that begin with `polyop.`, and what they begin with."""
+    text = test.read_text(encoding="utf-8")
+    names = set(re.findall(r"\bpolyop(?:\.\w+)+", text))
+    for package, listed in re.findall(r"^ *from (polyop[\w.]*) import (.*)", text, re.MULTILINE):
+        names |= {f"{package}.{name}" for name in re.findall(r"\w+", listed)}
+    return names | {name[: dot.start()] for name in names for dot in re.finditer(r"\.", name)}
 
 
 def in_any(folder: str, files: set[str]) -> bool:

@@ -32,9 +32,9 @@ def test_a_file_of_an_operator_selects_only_that_operator(said, file: str) -> No
     assert lines["python"] == "nms or test_docs."
     assert lines["build"].split() == ["polyop", "polyop_accelerator", "polyop_onnxruntime", "polyop_torch"]
     files = lines["files"].split()
-    for file in ("operators/test_against_torch", "optimize/test_optimize_greedy_nms", "runtimes/test_torch"):
+    for file in ("operators/test_against_torch", "optimizing/test_optimize_greedy_nms", "torch/test_torch"):
         assert f"tests/{file}.py" in files
-    assert "tests/accelerate/test_accelerate.py" not in files
+    assert "tests/accelerating/test_accelerate.py" not in files
 
 
 def test_a_rooms_header_selects_the_operators_that_include_it_indirectly(said) -> None:
@@ -80,10 +80,17 @@ def test_documentation_selects_no_cxx_test(said) -> None:
     ("file", "tests"),
     [
         ("python/polyop/optimizing/patterns/grid_sample.py", ["optimize_grid_sample"]),
-        ("python/polyop/compat/natten/layers.py", ["natten"]),
-        ("python/polyop/_aten/fft.py", ["translations"]),
-        ("python/polyop/batch/runner.py", ["batch"]),
-        ("python/polyop/_base/libraries.py", ["signatures", "torch", "packaging"]),
+        ("python/polyop/optimizing/report.py", ["optimize_command"]),
+        ("python/polyop/compat/natten/functional.py", ["natten"]),
+        ("python/polyop/compat/mmcv_ext/points.py", ["mmcv_ext_points"]),
+        ("python/polyop/compat/dcnv3.py", ["dcn"]),
+        ("python/polyop/batch/tables.py", ["batch", "batch_command", "image_reader", "many_machines", "ray"]),
+        ("python/polyop/_torch/gradients.py", ["gradients"]),
+        ("python/polyop/_commands/attach.py", ["attach", "attach_command"]),
+        ("python/polyop/_base/libraries.py", ["isolation", "package"]),
+        ("python/polyop/__init__.py", ["isolation", "package"]),
+        ("python/polyop/portable.py", ["portable_files", "portable_parts"]),
+        ("python/polyop/onnxscript.py", ["onnx_schemas"]),
         ("adapters/c/call.cc", ["c", "numpy"]),
         ("requirements/test.txt", ["tools"]),
         ("LICENSE", []),
@@ -93,6 +100,11 @@ def test_a_room_selects_its_own_tests(said, file: str, tests: list[str]) -> None
     import touched
 
     assert touched.tests_of(file) == tests
+
+
+def test_every_room_of_the_package_has_a_room_of_tests() -> None:
+    rooms = {path.parent.name.lstrip("_") for path in ROOT.glob("python/polyop/*/__init__.py")}
+    assert not {room for room in rooms if not list(ROOT.glob(f"tests/{room}/test_*.py"))}
 
 
 def test_every_test_of_the_table_exists(said) -> None:
