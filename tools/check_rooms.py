@@ -39,21 +39,21 @@ TESTS = ("_test.cc", "_test.h")
 TESTS_MAY_ALSO_INCLUDE = {"testing", "kernels", "core"}
 
 PACKAGE = ROOT / "python" / "polyop"
-# The modules and folders of python/polyop. Each may import itself and those of earlier layers, at module level. A
-# private folder keeps to this within functions, too; others may import a later layer there, where a user may lack its
-# packages. An import by a string counts where it is written: import_module("polyop.functional").
+# The rooms of python/polyop: folders, and modules outside of them. Each may import itself and those of earlier layers,
+# within functions as well. An import by a string counts where it is written: import_module("polyop.functional").
 PYTHON_LAYERS = (
     {"errors"},
     {"_base"},
-    {"_arrays", "_aten", "formulas"},
-    {"jax", "numpy", "tvm_ffi"},
-    {"_onnx", "_torch"},
-    {"packages"},
-    {"accelerating", "functional", "onnx_schemas", "openvino", "portable", "tensorrt"},
-    {"attaching", "executorch", "modules", "onnxscript", "optimizing", "sparse"},
+    {"_arrays", "_aten"},
+    {"_torch", "jax", "numpy", "tvm_ffi"},
+    {"formulas", "packages"},
+    {"_onnx"},
+    {"accelerating", "functional", "onnx_schemas", "openvino", "portable"},
+    {"attaching", "executorch", "modules", "onnxscript", "optimizing", "sparse", "tensorrt"},
     {"_onnxruntime", "exporting"},
-    {"batch", "compat"},
-    {"ray", "triton", "verifying"},
+    {"compat", "verifying"},
+    {"batch"},
+    {"ray", "triton"},
     {"_commands"},
     {"__init__", "__main__"},
 )
@@ -205,13 +205,13 @@ def check_python() -> tuple[list[str], str]:
     modules = python_modules()
     graph = {module: imports(module, path, modules, nested=False) for module, path in modules.items()}
     wrong = [f"{module}: add it to PYTHON_LAYERS of {Path(__file__).name}" for module in graph if layer(module) is None]
+    anywhere = {module: imports(module, path, modules, nested=True) for module, path in modules.items()}
     for module, path in modules.items():
-        private = python_room(module).startswith("_")
-        for imported in sorted(imports(module, path, modules, nested=True) if private else graph[module]):
+        for imported in sorted(anywhere[module]):
             own = python_room(module) == python_room(imported)
             if not own and (layer(imported) or 0) >= (layer(module) or 0):
                 wrong.append(f"{path.relative_to(ROOT)}: imports {imported}")
-    found = cycles({module: imports(module, path, modules, nested=True) for module, path in modules.items()})
+    found = cycles(anywhere)
     wrong += ["cycle: " + " -> ".join(cycle) for cycle in found]
 
     @cache

@@ -20,16 +20,11 @@ Attributes have the definition's names; enumerations are words.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
-from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from polyop._base.extents import floor_scale as floor_scale
 from polyop._base.libraries import find_library
-from polyop._base.packages import packages
+from polyop._base.packages import find_formula
 from polyop.errors import PolyopError
 
 if TYPE_CHECKING:
@@ -38,6 +33,7 @@ if TYPE_CHECKING:
     import torch
 
 __path__ = [str(find_library("formulas"))]
+find = find_formula
 
 
 class NoBodyError(PolyopError, ValueError):
@@ -74,29 +70,6 @@ class Call:
         if rank is None:
             raise NoBodyError(f"input {i}: expected a known rank that is the same in all nodes of this name")
         return rank
-
-
-def find(operator: str, package: str = "polyop") -> ModuleType | None:
-    """Returns the module of an operator's formula, or None if it has none."""
-    if package == "polyop":
-        if not find_library(f"formulas/{operator}_formula.py").is_file():
-            return None
-        return import_module(f"{__name__}.{operator}_formula")
-    folder = next(p.folder for p in packages() if p.name == package)
-    return _of_file(folder / "formulas" / f"{operator}_formula.py", f"{__name__}.{package}.{operator}_formula")
-
-
-@cache
-def _of_file(file: Path, name: str) -> ModuleType | None:
-    """Loads a package's formula from its file: its name may be that of one of polyop's."""
-    if not file.is_file():
-        return None
-    spec = spec_from_file_location(name, file)
-    assert spec is not None  # the name ends in .py
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def decompositions() -> dict[torch._ops.OpOverload, Callable[..., Any]]:

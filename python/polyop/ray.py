@@ -13,15 +13,13 @@ Requires Ray: pip install 'polyop[ray]'. `polyop batch --ray` runs files without
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from polyop.batch.cluster import connection, granted
 from polyop.batch.errors import BatchError, SampleError, describe_error
 from polyop.batch.images import ImageOptions
 from polyop.batch.interface import SessionOptions, Tensor, open_model
@@ -118,44 +116,3 @@ class Predictor:
         first = self._runner.free[0].shape if self._runner.free else ()
         counts_samples = tensor.shape[0] == 1 or (tensor.shape[0] is not None and first[:1] == tensor.shape[:1])
         return array[0] if counts_samples else array
-
-
-def granted() -> tuple[int, bool]:
-    """Returns the number of processors that Ray assigned to this actor or task, at least 1, and True if it has a
-    GPU."""
-    import ray
-
-    resources = ray.get_runtime_context().get_assigned_resources()
-    return max(1, int(resources.get("CPU", 0))), bool(resources.get("GPU", 0))
-
-
-@contextmanager
-def connection(address: str = "") -> Iterator[Any]:
-    """Yields Ray, connected to the cluster at this address; to a new one on this machine if it is "".
-
-    Reuses an existing connection. Raises BatchError.
-    """
-    try:
-        import ray
-        import ray.data
-    except ImportError as error:
-        raise BatchError(f"running on a cluster needs Ray: {error}", "pip install 'polyop[ray]'") from None
-    is_new = not ray.is_initialized()
-    if is_new:
-        here = Path.cwd()
-        try:
-            own = {} if address else {"include_dashboard": False}
-            if not {"", str(here)} & set(sys.path):
-                os.chdir(here.anchor)  # Ray adds the current folder to the sys.path of workers
-            ray.init(address=address or "local", log_to_driver=False, logging_level="ERROR", **own)
-        except Exception as error:  # Ray raises errors of any type
-            raise BatchError(
-                f"connecting to the Ray cluster at '{address or 'local'}' failed: {describe_error(error)}"
-            ) from None
-        finally:
-            os.chdir(here)
-    try:
-        yield ray
-    finally:
-        if is_new:
-            ray.shutdown()

@@ -7,6 +7,9 @@ import subprocess
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
+
+import pytest
 
 from tests.support.processes import ROOT
 
@@ -19,14 +22,34 @@ def test_every_inclusion_follows_the_order() -> None:
     assert "all go one way" in done.stdout
 
 
-def test_an_import_by_a_string_counts(tmp_path: Path) -> None:
+@pytest.fixture
+def check_rooms() -> ModuleType:
     spec = spec_from_file_location("check_rooms", ROOT / "tools" / "check_rooms.py")
     assert spec is not None
     assert spec.loader is not None
-    check_rooms = module_from_spec(spec)
-    spec.loader.exec_module(check_rooms)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_an_import_by_a_string_counts(check_rooms: ModuleType, tmp_path: Path) -> None:
     file = tmp_path / "a.py"
     file.write_text('import polyop.b\ndef f():\n    return importlib.import_module("polyop.c").d\n')
     modules = {f"polyop.{name}": file for name in "abc"}
     assert check_rooms.imports("polyop.a", file, modules, nested=False) == {"polyop.b"}
     assert check_rooms.imports("polyop.a", file, modules, nested=True) == {"polyop.b", "polyop.c"}
+
+
+def test_an_import_of_a_later_room_within_a_function_is_refused(
+    check_rooms: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = ROOT / "python" / "polyop"
+    modules = {"polyop.ray": package / "ray.py", "polyop.triton": package / "triton" / "__init__.py"}
+    assert check_rooms.check_python()[0] == []
+    monkeypatch.setattr(check_rooms, "python_modules", lambda: modules)
+    monkeypatch.setattr(
+        check_rooms,
+        "imports",
+        lambda module, path, all_modules, nested: {"polyop.triton"} if nested and module == "polyop.ray" else set(),
+    )
+    assert check_rooms.check_python()[0] == ["python/polyop/ray.py: imports polyop.triton"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds packages of operators: packages.py documents them."""
+"""Finds packages of operators, which polyop.packages describes, and their formulas, which polyop.formulas describes."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from importlib.metadata import entry_points
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 
-from polyop._base.libraries import get_onnxruntime_op_path, library_file, library_of
+from polyop._base.libraries import find_library, get_onnxruntime_op_path, library_file, library_of
 
 _RUNTIMES = ("onnxruntime", "torch", "openvino", "tensorrt")
 
@@ -104,3 +107,26 @@ def check_version(name: str, library: ctypes.CDLL, own: ctypes.CDLL) -> None:
             f"version {expected}: build them again with this polyop, by `pip install .` in their project, or install the "
             "polyop that they were built with"
         )
+
+
+def find_formula(operator: str, package: str = "polyop") -> ModuleType | None:
+    """Returns the module of an operator's formula, or None if it has none."""
+    if package == "polyop":
+        if not find_library(f"formulas/{operator}_formula.py").is_file():
+            return None
+        return import_module(f"polyop.formulas.{operator}_formula")
+    folder = next(p.folder for p in packages() if p.name == package)
+    return _of_file(folder / "formulas" / f"{operator}_formula.py", f"polyop.formulas.{package}.{operator}_formula")
+
+
+@cache
+def _of_file(file: Path, name: str) -> ModuleType | None:
+    """Loads a package's formula from its file: its name may be that of one of polyop's."""
+    if not file.is_file():
+        return None
+    spec = spec_from_file_location(name, file)
+    assert spec is not None  # the name ends in .py
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -6,15 +6,15 @@ The import of this module does that, once per process.
 
 from __future__ import annotations
 
+from polyop._base.packages import find_formula
 from polyop._torch.autocast import register_autocast
 from polyop._torch.exporters import tell_exporters
 from polyop._torch.gradients import register_gradient
 from polyop._torch.operators import ALL_OPERATORS
-from polyop.formulas import find
 
 for _operator in ALL_OPERATORS:
     register_autocast(_operator)
-    _formula = find(_operator.name, _operator.namespace)
+    _formula = find_formula(_operator.name, _operator.namespace)
     if _formula is not None and hasattr(_formula, "DIFFERENTIABLE"):
         register_gradient(_operator, _formula.formula, _formula.DIFFERENTIABLE)
 

@@ -8,13 +8,16 @@ those with results, so that nothing is lost or done twice.
 from __future__ import annotations
 
 import json
+import os
+import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from polyop.batch.errors import BatchError
+from polyop.batch.errors import BatchError, describe_error
 from polyop.batch.job import Cluster, Job
 from polyop.batch.report import Report
 from polyop.batch.sources import Task
@@ -27,8 +30,6 @@ class TaskActor:
     """A worker on the cluster, with the processors and the GPU that Ray assigned."""
 
     def __init__(self, job: Job) -> None:
-        from polyop.ray import granted
-
         processors, gpu = granted()
         threads = job.session.threads or (processors if gpu else 0)
         self._worker = Worker(replace(job, session=replace(job.session, threads=threads, gpu=gpu)), processors)
@@ -45,8 +46,6 @@ class TaskActor:
 
 def run_tasks(job: Job, tasks: Sequence[Task], cluster: Cluster, step: Callable[[int], object]) -> Report:
     """Runs the tasks on a cluster. Raises BatchError if Ray is missing, or the cluster is unreachable or too small."""
-    from polyop.ray import connection
-
     report = Report()
     with connection(cluster.address) as ray:
         report.workers = _workers(ray, cluster)
@@ -87,3 +86,44 @@ def _workers(ray: Any, cluster: Cluster) -> int:
         needed = f"{max(1, cluster.workers)} worker(s) of {cluster.processors} CPU(s) and {cluster.gpus:g} GPU(s)"
         raise BatchError(f"cluster: expected {needed}, got {has}", "use fewer --workers or smaller ones")
     return cluster.workers or room
+
+
+def granted() -> tuple[int, bool]:
+    """Returns the number of processors that Ray assigned to this actor or task, at least 1, and True if it has a
+    GPU."""
+    import ray
+
+    resources = ray.get_runtime_context().get_assigned_resources()
+    return max(1, int(resources.get("CPU", 0))), bool(resources.get("GPU", 0))
+
+
+@contextmanager
+def connection(address: str = "") -> Iterator[Any]:
+    """Yields Ray, connected to the cluster at this address; to a new one on this machine if it is "".
+
+    Reuses an existing connection. Raises BatchError.
+    """
+    try:
+        import ray
+        import ray.data
+    except ImportError as error:
+        raise BatchError(f"running on a cluster needs Ray: {error}", "pip install 'polyop[ray]'") from None
+    is_new = not ray.is_initialized()
+    if is_new:
+        here = Path.cwd()
+        try:
+            own = {} if address else {"include_dashboard": False}
+            if not {"", str(here)} & set(sys.path):
+                os.chdir(here.anchor)  # Ray adds the current folder to the sys.path of workers
+            ray.init(address=address or "local", log_to_driver=False, logging_level="ERROR", **own)
+        except Exception as error:  # Ray raises errors of any type
+            raise BatchError(
+                f"connecting to the Ray cluster at '{address or 'local'}' failed: {describe_error(error)}"
+            ) from None
+        finally:
+            os.chdir(here)
+    try:
+        yield ray
+    finally:
+        if is_new:
+            ray.shutdown()
