@@ -113,6 +113,11 @@ def python_tests(changed: set[str], touched: set[str]) -> list[str]:
     return sorted(names) + ([*sorted(operators), "test_docs."] if operators else [])
 
 
+def test_files() -> list[Path]:
+    """Returns the files with Python tests, without those that need a GPU."""
+    return [path for path in sorted((ROOT / "tests").glob("*/test_*.py")) if path.parent.name != "gpu"]
+
+
 def python_files(names: list[str]) -> list[str]:
     """Returns the files with the tests of these names; of an operator, those that name it or a test after it."""
     operators = [name for name in names if not name.endswith(".")]
@@ -122,7 +127,7 @@ def python_files(names: list[str]) -> list[str]:
     of_operator = re.compile(rf"test_\w*({either})|\"({either})\"")
     return sorted(
         str(path.relative_to(ROOT))
-        for path in (ROOT / "tests").glob("*/test_*.py")
+        for path in test_files()
         if path.name in required or (operators and of_operator.search(path.name + path.read_text(encoding="utf-8")))
     )
 
@@ -143,7 +148,7 @@ def tests_of_module(file: Path) -> list[Path]:
     other rooms that have its name; all of the room. A module outside of rooms has the tests of its name, or those that
     use it, or those of base.
     """
-    tests = [path for path in sorted((ROOT / "tests").glob("*/test_*.py")) if path.parent.name != "gpu"]
+    tests = test_files()
     outer, *names = (part.lstrip("_") for part in file.with_suffix("").parts[2:])
     users = [path for path in tests if ".".join(file.with_suffix("").parts[1:]) in modules_named(path)]
     if not names:

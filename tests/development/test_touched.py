@@ -69,6 +69,12 @@ def test_the_program_selects_its_tests(said) -> None:
     assert "test_cli." in lines["python"].split(" or ")
 
 
+def test_no_test_that_needs_a_gpu_is_selected(said) -> None:
+    lines = said("python/polyop/_torch/autocast.py")
+    assert "tests/torch/test_torch.py" in lines["files"].split()
+    assert "tests/gpu/" not in lines["files"]
+
+
 def test_documentation_selects_no_cxx_test(said) -> None:
     lines = said("docs/performance.md")
     assert lines["cxx"] == ""
