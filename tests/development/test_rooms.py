@@ -53,3 +53,8 @@ def test_an_import_of_a_later_room_within_a_function_is_refused(
         lambda module, path, all_modules, nested: {"polyop.triton"} if nested and module == "polyop.ray" else set(),
     )
     assert check_rooms.check_python()[0] == ["python/polyop/ray.py: imports polyop.triton"]
+
+
+def test_modules_outside_of_rooms_are_names_that_users_import() -> None:
+    private = {path.name for path in ROOT.glob("python/polyop/_*.py")}
+    assert private == {"__init__.py", "__main__.py"}
