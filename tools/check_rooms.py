@@ -61,6 +61,7 @@ PYTHON_LAYERS = (
 # and a machine with a GPU may lack runtimes.
 BENCH = {"benchmark", "contenders", "inputs", "projects", "synthetic_scenes", "with_spconv"}
 PACKAGES = {"numpy", "polyop", "torch"}
+PRIVATE_NAME = re.compile(r"(?:^ *from polyop import (?:.*, )?|\bpolyop\.)(_[a-z]\w*)", re.MULTILINE)
 MAX_DEPTH = 9  # of modules that import each other at module level
 
 
@@ -211,6 +212,9 @@ def check_python() -> tuple[list[str], str]:
             own = python_room(module) == python_room(imported)
             if not own and (layer(imported) or 0) >= (layer(module) or 0):
                 wrong.append(f"{path.relative_to(ROOT)}: imports {imported}")
+        # mypy cannot report these, because polyop has a function __getattr__.
+        for name in PRIVATE_NAME.findall(path.read_text(encoding="utf-8")):
+            wrong += [f"{path.relative_to(ROOT)}: polyop.{name} does not exist"] * (f"polyop.{name}" not in modules)
     found = cycles(anywhere)
     wrong += ["cycle: " + " -> ".join(cycle) for cycle in found]
 
