@@ -5,6 +5,7 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "cli/base/failure.h"
 #include "cli/base/file.h"
@@ -47,18 +48,23 @@ int CountNodes(const onnx::GraphProto& graph) {
 }
 
 // Returns the model's outputs. With `layers`, makes the outputs of all nodes outputs of the model and returns them.
+// Throws Failure if two outputs have one name: ONNX forbids it, but ONNX Runtime runs such models.
 Plan ChooseTensors(onnx::ModelProto& model, bool layers) {
   std::map<std::string, std::string> producer;
   for (const onnx::NodeProto& node : model.graph().node()) {
     for (const std::string& output : node.output()) producer[output] = NodeText(node);
+  }
+  std::map<std::string, bool> is_output;
+  for (const auto& output : model.graph().output()) {
+    if (std::exchange(is_output[output.name()], true)) {
+      throw Failure(kBadFile, "expected outputs of different names, got '" + output.name() + "' twice");
+    }
   }
   Plan plan;
   if (!layers) {
     for (const auto& output : model.graph().output()) plan.tensors.push_back({output.name(), producer[output.name()]});
     return plan;
   }
-  std::map<std::string, bool> is_output;
-  for (const auto& output : model.graph().output()) is_output[output.name()] = true;
   const auto nodes = model.graph().node();
   for (const onnx::NodeProto& node : nodes) {
     if (node.op_type() == "Constant") continue;

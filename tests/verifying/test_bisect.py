@@ -227,6 +227,15 @@ def test_a_fused_node_whose_values_cannot_be_seen(monkeypatch: pytest.MonkeyPatc
     assert (found.nodes, found.unseen) == (("Neg", "Exp"), ("hidden",))
 
 
+def test_outputs_of_other_shapes_differ() -> None:
+    a = parsed("g (float[2, 5] x) => (float[2, 5] y, float[2, 5] z) { y = Exp (x) z = Sin (x) }")
+    b = parsed(
+        "g (float[2, 5] x) => (float[2, 5] y, float[1, 2, 5] z) { y = Exp (x) s = Sin (x) n = Constant<value = int64[1] {0}>() z = Unsqueeze (s, n) }"
+    )
+    found = found_in(a, b, x=X)
+    assert (found.tensor, found.alone) == ("z", np.inf)
+
+
 def test_a_side_that_does_not_run_is_an_error() -> None:
     with pytest.raises(BisectError, match=r"'y'.*nobody"):
         search(chain(3), parsed("g (float[2,5] x) => (float[2,5] y) { y = my.nobody (x) }"), x=X)

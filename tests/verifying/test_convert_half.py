@@ -171,6 +171,14 @@ def test_command(program: str, tmp_path: Path) -> None:
     assert "in OpenVINO" in done.stdout
     assert (tmp_path / "half.xml").is_file()
     assert "expected --half" in run("convert", "a.onnx", "-o", "b.onnx", "--images", "photos").stderr
+    onnx.save(model([("bar:Foo", "x", "y")], {}), tmp_path / "foo.onnx")
+    assert "nobody provides bar::Foo" in run("convert", "foo.onnx", "-o", "b.onnx", "--half").stderr
+    empty = onnx.ModelProto.FromString(PLANTED.SerializeToString())
+    del empty.graph.node[:], empty.graph.output[:3]
+    empty.graph.output.add().CopyFrom(empty.graph.input[0])
+    onnx.save(empty, tmp_path / "empty.onnx")
+    done = run("convert", "empty.onnx", "-o", "b.onnx", "--half")
+    assert "empty.onnx: expected a model with nodes and outputs" in done.stderr
 
 
 def test_engine(program: str, tmp_path: Path, not_run: Callable[[str], None]) -> None:

@@ -309,6 +309,12 @@ def test_several_references_and_a_page(verify, tmp_path: Path) -> None:
         assert word in page
 
 
+def test_two_outputs_of_one_name(verify, tmp_path: Path) -> None:
+    parsed(tmp_path / "a.onnx", "g (float[2] x) => (float[2] y, float[2] y) { y = Tanh (x) }")
+    code, _, err = verify("a.onnx", "--against", "a.onnx")
+    assert (code, "expected outputs of different names, got 'y' twice" in err) == (BAD_FILE, True), err
+
+
 def test_bisect(verify, tmp_path: Path) -> None:
     """The command that it prints shows the difference by the files alone."""
     parsed(tmp_path / "a.onnx", "g (float[2] x) => (float[2] y) { a = Tanh (x) b = Exp (a) y = Neg (b) }")

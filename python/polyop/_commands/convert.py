@@ -186,6 +186,9 @@ def _in_half(options: argparse.Namespace, model: ModelProto) -> int:
     from polyop._onnx.atomic_file import write_atomically
     from polyop.tensorrt import _runtime
 
+    if not model.graph.node or not model.graph.output:
+        raise CommandError(ExitCode.BAD_FILE, f"{options.model}: expected a model with nodes and outputs")
+    check_provided(model, options.model)
     is_onnx = options.output.lower().endswith(".onnx")
     if options.runtime == "tensorrt" and not is_onnx:
         _runtime()  # raises NoTensorRTError before the calibration, which takes long

@@ -37,8 +37,8 @@ def read_model(path: Path) -> onnx.ModelProto:
         raise
     except Exception as error:  # protobuf raises errors of many types
         raise ModelFileError(f"{path} is not an ONNX model, or damaged", _INCOMPLETE) from error
-    if not model.graph.node:
-        why = "its graph has no nodes" if path.stat().st_size else "it is empty"
+    if not model.graph.node and not model.graph.output:
+        why = "its graph has no nodes and no outputs" if path.stat().st_size else "it is empty"
         raise ModelFileError(f"{path} is not an ONNX model, or damaged: {why}", _INCOMPLETE)
     return model
 
