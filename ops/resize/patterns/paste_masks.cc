@@ -45,9 +45,9 @@ std::optional<PatternMatch> Match(const Graph&, const GraphNode& loop) {
   for (const GraphValue* const value : read) {
     if (value == nullptr || value->is_constant || value->shape() == nullptr) continue;
     const Shape& shape = *value->shape();
-    auto* const found = shape.rank() == 4 && shape[1] == 1   ? &masks
-                        : shape.rank() == 2 && shape[1] == 4 ? &boxes
-                                                             : nullptr;
+    // Sizes of padded masks are often not known.
+    const bool may_be_masks = shape.rank() == 4 && (shape[1] == 1 || shape[1] == kUnknownExtent);
+    auto* const found = may_be_masks ? &masks : shape.rank() == 2 && shape[1] == 4 ? &boxes : nullptr;
     if (found != nullptr && std::find(found->begin(), found->end(), value) == found->end()) found->push_back(value);
   }
   if (masks.size() != 1 || boxes.size() != 1) return std::nullopt;
@@ -63,8 +63,11 @@ std::optional<PatternMatch> Match(const Graph&, const GraphNode& loop) {
   // The number of masks is that of the boxes.
   const Shape& of_masks = *masks[0]->shape();
   const int64_t known = std::max((*boxes[0]->shape())[0], of_masks[0]);
-  const int64_t count = known >= 0 ? known : std::numeric_limits<int64_t>::min();
-  match.shapes = {{count, 1, of_masks[2], of_masks[3]}, {count, 4}};
+  constexpr int64_t kUnknown = std::numeric_limits<int64_t>::min();
+  const int64_t count = known >= 0 ? known : kUnknown;
+  const int64_t rows = of_masks[2] != kUnknownExtent ? of_masks[2] : kUnknown + 1;
+  const int64_t columns = of_masks[3] != kUnknownExtent ? of_masks[3] : kUnknown + 2;
+  match.shapes = {{count, 1, rows, columns}, {count, 4}};
   if (match.inputs.size() > 2) match.shapes.push_back({0, height, width});
   return match;
 }
@@ -87,6 +90,7 @@ class Paste : public StandardKernel {
     const int64_t count = masks.shape[0], rows = masks.shape[2], columns = masks.shape[3];
     const int64_t height = inputs.size() > 2 ? inputs[2].shape[1] : height_;
     const int64_t width = inputs.size() > 2 ? inputs[2].shape[2] : width_;
+    if (masks.shape[1] != 1) return InvalidArgument("expected masks [N, 1, H, W], got ", ToString(masks.shape));
     if (boxes.shape[0] < count) return InvalidArgument("expected ", count, " boxes, got ", boxes.shape[0]);
     void* data = nullptr;
     POLYOP_RETURN_IF_ERROR(outputs.Allocate(0, DType::kF32, {count, height, width}, &data));

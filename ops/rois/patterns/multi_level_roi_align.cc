@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "core/elements.h"
 #include "core/pattern.h"
@@ -116,6 +117,22 @@ std::vector<std::pair<std::string, AttrValue>> AttributesOf(const GraphNode& poo
           {"aligned", AttrValue::Int(mode == "half_pixel")}};
 }
 
+// Returns the shapes of boxes of `images` images and of maps, in which an extent that the graph does not state is
+// another number for each, but images and channels are those of all levels.
+std::vector<Shape> ShapesOf(const Values& values, size_t images) {
+  std::vector<Shape> shapes;
+  int64_t next = std::numeric_limits<int64_t>::min();
+  for (size_t i = 0; i < values.size(); ++i) {
+    Shape& shape = shapes.emplace_back();
+    for (int d = 0; d < values[i]->rank(); ++d) {
+      int64_t extent = (*values[i]->shape())[d];
+      if (extent == kUnknownExtent) extent = i > images && d < 2 ? shapes[images][d] : next++;
+      shape.push_back(extent);
+    }
+  }
+  return shapes;
+}
+
 std::optional<PatternMatch> Match(const Graph& graph, const GraphNode& last) {
   const std::optional<Pooling> found = Recognize(last);
   if (!found.has_value()) return std::nullopt;
@@ -138,6 +155,7 @@ std::optional<PatternMatch> Match(const Graph& graph, const GraphNode& last) {
   if (!std::all_of(match.inputs.begin(), match.inputs.end(), has_shape) || !has_shape(match.outputs[0])) {
     return refused("expected known shapes of its tensors");
   }
+  match.shapes = ShapesOf(match.inputs, boxes.size());
   if ((*match.outputs[0]->shape())[0] == 0) {
     return refused("there were no boxes in the run of the model, so that nothing can be compared");
   }
