@@ -3,9 +3,11 @@
 time.
 
 python bench/whole_models.py [--only NAME] [--threads 1,2] [--seconds 5] [--keep FOLDER] [--out bench/results]
+    [--runtime onnxruntime] [--busy]
 
-Writes models.md, models.json and models.png. The three detectors of bench/optimize.py in which polyop finds most are
-exported and optimised first, which takes most of the time; with --keep, later runs reuse the files.
+Writes models.md, models.json and models.png. Models of bench/optimize.py are exported and optimised first, which takes
+most of the time; with --keep, later runs reuse the files. YOLO is measured if the folder has the file that
+bench/ultralytics_models.py writes. On a busy machine, --busy measures processor time, of one thread.
 """
 
 from __future__ import annotations
@@ -16,8 +18,9 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -35,9 +38,10 @@ import records
 from chart import bars
 from contenders import Run, model_in_openvino
 from harness import machine
+from onnx import TensorProto, helper
 
 import polyop
-from models import PAIRS, Pair
+from models import PAIRS, Graph, Pair
 from polyop import portable
 from polyop.openvino import core
 from polyop.optimizing.running import time_runs_interleaved
@@ -45,7 +49,8 @@ from polyop.optimizing.running import time_runs_interleaved
 ROOT = Path(__file__).resolve().parent.parent
 Feeds = Mapping[str, np.ndarray]
 WITH, WITHOUT = ("ONNX Runtime + polyop", "OpenVINO + polyop"), ("ONNX Runtime", "OpenVINO")
-PROVIDER = "ONNX Runtime, provider"  # the file without polyop's nodes, by polyop's execution provider
+# The file without polyop's nodes, by polyop's execution provider and with the accelerator.
+PROVIDER, ACCELERATOR = "ONNX Runtime, provider", "ONNX Runtime, accelerator"
 STANDARD_DOMAINS = ("", "ai.onnx", "com.microsoft")
 MAX_LISTED = 3  # kinds of nodes that are listed
 # The relevant part of OpenVINO's long errors.
@@ -111,19 +116,65 @@ def of_lidar(name: str, folder: Path, threads: int) -> Model:
 
 def of_others(name: str, folder: Path, threads: int) -> Model | None:
     """Returns the model as exported and as `polyop optimize` writes it, or None if they are equal."""
-    before = optimize.export(name, folder)
+    return of_file(name, optimize.export(name, folder), threads)
+
+
+def of_yolo(folder: Path, threads: int) -> Model | None:
+    path = folder / "yolo_with_nms.onnx"
+    return of_file("YOLO11 n with suppression", path, threads) if path.exists() else None
+
+
+def of_masks(folder: Path, threads: int) -> Model | None:
+    """What SOLOv2 does with its masks: convolutions with a kernel for each mask, Matrix NMS, and the extents of the
+    masks by cumulative sums. Weights are random."""
+    g, rng = Graph(), np.random.default_rng(0)
+    count, channels, height, width = 200, 128, 100, 152
+    kernels = g.constant(rng.standard_normal((count, channels, 1, 1)) / channels**0.5, np.float32)
+    soft = g.add("Sigmoid", g.add("Conv", "features", kernels))
+    flat = g.add("Reshape", soft, g.constant([count, -1]))
+    masks = g.add("Cast", g.add("Greater", flat, g.constant(0.5, np.float32)), to=TensorProto.FLOAT)
+    areas = g.add("ReduceSum", masks, g.constant([1]), keepdims=0)
+    sure = g.add("Div", g.add("ReduceSum", g.add("Mul", flat, masks), g.constant([1]), keepdims=0), areas)
+    order = g.add("Mul", sure, areas)
+    scores, best = f"{order}_scores", f"{order}_best"
+    g.nodes.append(helper.make_node("TopK", [order, g.constant([count])], [scores, best]))
+    chosen = g.add("Gather", masks, best)
+    shared = g.add("MatMul", chosen, g.add("Transpose", chosen, perm=[1, 0]))
+    sizes = g.add("Gather", areas, best)
+    both = g.add(
+        "Sub",
+        g.add("Add", g.add("Unsqueeze", sizes, g.constant([0])), g.add("Unsqueeze", sizes, g.constant([1]))),
+        shared,
+    )
+    over = g.add("Trilu", g.add("Div", shared, both), g.constant(1), upper=1)
+    most = g.add("ReduceMax", over, axes=[0], keepdims=0)
+    square = g.add("Sub", g.add("Mul", over, over), g.add("Unsqueeze", g.add("Mul", most, most), g.constant([1])))
+    decay = g.add("ReduceMin", g.add("Exp", g.add("Mul", square, g.constant(-2, np.float32))), axes=[0], keepdims=0)
+    image = g.add("Reshape", chosen, g.constant([count, height, width]))
+    across = g.add("CumSum", image, g.constant(2))
+    down = g.add("CumSum", g.add("Transpose", image, perm=[0, 2, 1]), g.constant(2))
+    outputs = [g.add("Mul", scores, decay), across, down]
+    feeds = {"features": rng.standard_normal((1, channels, height, width)).astype(np.float32)}
+    path = folder / "masks.onnx"
+    onnx.save(onnx.shape_inference.infer_shapes(g.model(feeds, outputs, ())), path)
+    return of_file("SOLOv2's masks", path, threads, feeds)
+
+
+def of_file(name: str, before: Path, threads: int, feeds: Feeds | None = None) -> Model | None:
     after = optimize.path_of_optimized(before)
     if not after.exists():
         optimize.optimized(name, before, threads)
     if after.read_bytes() == before.read_bytes():
         return None
-    return Model(name, after, before, optimize.feeds_of(optimize.session(before, threads)))
+    return Model(name, after, before, feeds or optimize.feeds_of(optimize.session(before, threads)))
 
 
 MAKERS: dict[str, Callable[[Path, int], Model | None]] = {
     **{pair.title: partial(of_pair, pair) for pair in PAIRS},
     **{name: partial(of_lidar, name) for name in ("PointPillars", "SECOND")},
-    **{name: partial(of_others, name) for name in ("Deformable DETR", "RT-DETR", "Mask2Former")},
+    **{name: partial(of_others, name) for name in ("Deformable DETR", "RT-DETR", "Mask2Former", "Mask R-CNN")},
+    "YOLO with suppression": of_yolo,
+    "SOLOv2's masks": of_masks,
 }
 
 
@@ -145,17 +196,39 @@ def by_provider(path: Path, feeds: Feeds, threads: int) -> Run:
     return lambda: session.run(None, dict(feeds))
 
 
-def measured(model: Model, threads: int, seconds: float) -> Row:
+def accelerated(path: Path, feeds: Feeds, threads: int) -> Run:
+    session = polyop.session(
+        path, accelerate=True, options=optimize.options_of(threads), providers=["CPUExecutionProvider"]
+    )
+    return lambda: session.run(None, dict(feeds))
+
+
+def processor_times(runs: Sequence[Run], seconds: float) -> list[float]:
+    """Like time_runs_interleaved; returns the processor time of the calling thread."""
+    times: list[list[float]] = [[] for _ in runs]
+    end = time.thread_time() + seconds * len(runs)
+    while len(times[0]) < MIN_ROUNDS or time.thread_time() < end:
+        for taken, run in zip(times, runs, strict=True):
+            begin = time.thread_time()
+            run()
+            taken.append(time.thread_time() - begin)
+    return [float(np.median(t)) for t in times]
+
+
+def measured(model: Model, threads: int, seconds: float, runtimes: Sequence[str], busy: bool) -> Row:
     row = Row(model.name, threads)
     makers: dict[str, Callable[[], Run]] = {}
     if model.theirs is not None:
         makers[WITHOUT[0]] = lambda: in_onnxruntime(model.theirs, model.feeds, threads, False)
         makers[WITHOUT[1]] = lambda: model_in_openvino(model.theirs, model.feeds, threads)
         makers[PROVIDER] = lambda: by_provider(model.theirs, model.feeds, threads)
+        makers[ACCELERATOR] = lambda: accelerated(model.theirs, model.feeds, threads)
     makers[WITH[0]] = lambda: in_onnxruntime(model.ours, model.feeds, threads, True)
     makers[WITH[1]] = lambda: model_in_openvino(model.ours, model.feeds, threads, core())
     runs = {}
     for engine, make in makers.items():
+        if not any(engine.lower().replace(" ", "").startswith(runtime) for runtime in runtimes):
+            continue
         try:
             run = make()
             run()
@@ -163,7 +236,8 @@ def measured(model: Model, threads: int, seconds: float) -> Row:
         except Exception as error:  # engines have their own error types
             said = " ".join(str(error).split())
             row.missing[engine] = found[0] if (found := REASON.search(said)) else said[:200]
-    taken = time_runs_interleaved([*runs.values()], seconds, MIN_ROUNDS)
+    time_all = processor_times if busy else partial(time_runs_interleaved, min_runs=MIN_ROUNDS)
+    taken = time_all([*runs.values()], seconds)
     row.milliseconds = {engine: 1e3 * median for engine, median in zip(runs, taken, strict=True)}
     row.shares = shares(model, threads)
     return row
@@ -190,7 +264,7 @@ def shares(model: Model, threads: int) -> dict[str, float]:
 # ---- reports -----------------------------------------------------------------------------------------------
 
 HEADER = ["model", "threads", *(f"{engine}, ms" for pair in zip(WITHOUT, WITH, strict=True) for engine in pair),
-          f"{PROVIDER}, ms", "gain", "polyop's nodes", "what takes the rest"]  # fmt: skip
+          f"{PROVIDER}, ms", f"{ACCELERATOR}, ms", "gain", "polyop's nodes", "what takes the rest"]  # fmt: skip
 LEGEND = (
     "Medians of interleaved runs. Gain: the time of the best engine without polyop divided by that of the best with it. Shares are "
     "of the time of all nodes in ONNX Runtime with polyop, according to its profiler. Weights are random. PointPillars and SECOND "
@@ -199,7 +273,7 @@ LEGEND = (
 
 
 def cells(row: Row) -> list[str]:
-    engines = [engine for pair in zip(WITHOUT, WITH, strict=True) for engine in pair] + [PROVIDER]
+    engines = [engine for pair in zip(WITHOUT, WITH, strict=True) for engine in pair] + [PROVIDER, ACCELERATOR]
     times = [row.milliseconds.get(engine) for engine in engines]
     return [
         row.name,
@@ -259,8 +333,12 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5, help="minimum time for which each engine runs")
     parser.add_argument("--keep", type=Path, help="a folder in which the files are kept for later runs")
     parser.add_argument("--out", type=Path, default=ROOT / "bench" / "results")
+    parser.add_argument("--runtime", action="append", choices=["onnxruntime", "openvino"], help="the default is both")
+    parser.add_argument("--busy", action="store_true", help="processor time instead of time; one thread only")
     options = parser.parse_args()
     threads = [int(number) for number in options.threads.split(",")]
+    if options.busy and threads != [1]:
+        parser.error("--busy measures one thread: add --threads 1")
     makers = [make for name, make in MAKERS.items() if not options.only or any(w in name for w in options.only)]
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.keep or Path(temporary)
@@ -270,7 +348,8 @@ def main() -> None:
         rows = []
         for model in models:
             for number in threads:
-                rows.append(measured(model, number, options.seconds))
+                runtimes = options.runtime or ["onnxruntime", "openvino"]
+                rows.append(measured(model, number, options.seconds, runtimes, options.busy))
                 print(" | ".join(cells(rows[-1])), flush=True)
                 for engine, why in rows[-1].missing.items():
                     print(f"    {engine}: {why}", flush=True)

@@ -60,8 +60,8 @@ def check(path: Path, sizes: list[Tensors], expected: int = 1, tolerance: float 
 
 
 def without_sizes(path: Path, names: tuple[str, ...], kept: tuple[int, ...] = ()) -> Path:
-    """Removes the sizes of inputs from the file, except those of the axes `kept`: of many tensors inside of a model only
-    the rank is known."""
+    """Removes the sizes of inputs from the file, except those of the axes `kept`: of many tensors inside of a model
+    only the rank is known."""
     proto = onnx.load(path)
     for value in proto.graph.input:
         for axis, dim in enumerate(value.type.tensor_type.shape.dim):
