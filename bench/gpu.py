@@ -288,7 +288,14 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=0.4, help="time for a row, without its preparation")
     parser.add_argument("--no-graphs", action="store_true", help="leave out the column of CUDA graphs")
     parser.add_argument("--device", default="cuda", choices=["cuda", "cpu"], help="cpu: a check of the cases' calls")
+    parser.add_argument("--list", action="store_true", help="list the cases, without a GPU")
     arguments = parser.parse_args()
+    if arguments.list:
+        chosen = selected(cases("gpu"), arguments.only)
+        for case in chosen:
+            print(f"{case.operator} {case.title} {name_of(case.dtype)}")
+        print(f"{len(chosen)} cases")
+        return
     if arguments.device == "cuda" and not torch.cuda.is_available():
         raise SystemExit("bench/gpu.py needs a GPU that torch sees")
     chosen = selected(cases("gpu"), arguments.only)  # the files create tensors on the CPU

@@ -1,95 +1,220 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# gpu.sh   tests on a machine with a GPU: builds with CUDA for that GPU, runs the C++ tests on it, also under
-# compute-sanitizer, then the Python tests of tests/gpu, and the benchmarks. Writes a report, gpu-report.txt, and the
-# output of each part to gpu-logs/. A part that fails does not end the run. The last lines are a table of the parts.
-# Requires nvcc and a torch that supports the GPU.
+# gpu.sh                  tests on a machine with a GPU: builds with CUDA for that GPU, runs the C++ tests on it, also
+#                         under compute-sanitizer, then the Python tests of tests/gpu, and the benchmarks. Writes a
+#                         report, gpu-report.txt, and the output of each part to gpu-logs/. A part that fails does not
+#                         end the run. The last lines are a table of the parts. Requires a torch that supports the GPU.
+# gpu.sh --dry-run        checks all of that on a machine without a GPU: that the build is configured and complete, that
+#                         the test programs start, that pytest collects tests/gpu, that the benchmark has its cases and
+#                         that compute-sanitizer, if it is there, has the options. Prints the commands of each part
+# gpu.sh --pack FOLDER    copies what the parts need of a build to a folder, without symbols, for a machine that is lent
+#                         for minutes: build here, carry the folder, and run `BUILD=FOLDER tools/gpu.sh` there. PARTS
+#                         and TESTS select the test programs
 #
 # Environment variables:
 #   PYTHON=python3            the Python whose torch supports the GPU (default: .venv's)
-#   PARTS='python memcheck'   runs only these parts: cpp python memcheck racecheck initcheck synccheck bench
-#   TESTS='roi_align_test …'  the C++ test programs that run under compute-sanitizer (default: those of all operators,
-#                             of the TensorRT plugins and of tests/)
+#   PARTS='python memcheck'   runs these parts, in this order: cpp python memcheck racecheck initcheck synccheck bench
+#   TESTS='roi_align_test …'  the C++ test programs (default: all; under compute-sanitizer those of operators, of the
+#                             TensorRT plugins and of tests/)
+#   BUDGET=500                seconds after which nothing more is started and what runs is ended; the report names it
 #   JOBS=8                    how many tests run at the same time (default: half of the cores)
-#   LIMIT=600                 seconds after which a program under compute-sanitizer is ended
-#   BUILT=1                   uses build/cuda as it is, without configuring and building
+#   LIMIT=600                 seconds after which a C++ test program is ended
+#   BUILD=folder              uses this build, without configuring and building (default: build/cuda, which is built)
+#   CAPABILITY=90             the GPU of --dry-run, as a compute capability without the point
+#   BENCH='--only nms'        options of bench/gpu.py
+#   OUTPUT=folder             where the report and the logs are written (default: the checkout)
 #   POLYOP_MMCV_SOURCE=…      a checkout of MMCV, whose own tests then run, too
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
-accept 0 -- "$@"
+accept 1 --dry-run --pack -- "$@"
+mode="${1:-run}"
+case "$mode" in
+  run | --dry-run) [ $# -le 1 ] || refuse "expected no argument, got '$2'" ;;
+  --pack) [ $# -eq 2 ] || refuse "expected a folder after --pack" ;;
+  *) refuse "expected --dry-run or --pack, got '$mode'" ;;
+esac
 ALL='cpp python memcheck racecheck initcheck synccheck bench'
 PYTHON="${PYTHON:-$VENV/bin/python}"
 PARTS="${PARTS:-$ALL}"
 JOBS="${JOBS:-$((($(nproc) + 1) / 2))}"
 LIMIT="${LIMIT:-600}"
-REPORT="$ROOT/gpu-report.txt"
-LOGS="$ROOT/gpu-logs"
+DEADLINE=$((SECONDS + ${BUDGET:-1000000}))
+OUTPUT="$(realpath -m "${OUTPUT:-$ROOT}")"
+REPORT="$OUTPUT/gpu-report.txt"
+LOGS="$OUTPUT/gpu-logs"
+OWN_BUILD="${BUILD:+no}"
+BUILD="$(realpath -m "${BUILD:-$ROOT/build/cuda}")"
 for part in $PARTS; do
   # shellcheck disable=SC2086
   one_of "$part" $ALL
 done
 
+# The commands of the parts. --dry-run checks these very options.
+PYTEST=("$PYTHON" -m pytest -q -rs -p no:cacheprovider tests/gpu)
+# shellcheck disable=SC2206
+BENCHMARK=("$PYTHON" bench/gpu.py --json "$OUTPUT/gpu-report.json" --table "$OUTPUT/gpu-report.md" ${BENCH:-})
+TEST_OPTIONS=--gtest_brief=1
+sanitizer_of() { echo "compute-sanitizer --tool $1 --error-exitcode 9"; }
+
+# Configures and builds build/cuda for a GPU, unless BUILD names a finished build.
+build_for() {
+  [ -z "$OWN_BUILD" ] || return 0
+  configure_for "$1"
+  tools/build.sh cuda
+}
+configure_for() {
+  has_cuda || die "nvcc was not found: set CUDA_HOME to the folder of CUDA, or BUILD to a build"
+  # Other targets may have configured the build for another GPU.
+  step "Configuring build/cuda for sm_$1" cmake --preset cuda --log-level=NOTICE -DCMAKE_CUDA_ARCHITECTURES="$1-real"
+}
+
+# Prints the C++ test programs of a part that the build has: those that call kernels, or all for cpp.
+programs() {
+  local test
+  if [ -n "${TESTS:-}" ]; then
+    printf '%s\n' $TESTS
+  elif [ "$1" = cpp ]; then
+    for test in "$BUILD"/bin/*_test; do echo "${test##*/}"; done
+  else
+    for test in "$ROOT"/ops/*/*/*_test.cc "$ROOT"/adapters/tensorrt/*_test.cc "$ROOT"/tests/*_test.cc; do
+      test="${test##*/}"
+      test="${test%.cc}"
+      [ ! -x "$BUILD/bin/$test" ] || echo "$test"
+    done
+  fi
+}
+
+use_build() {
+  export POLYOP_NEEDS_GPU=1 # a test that finds no GPU fails
+  export POLYOP_LIBRARY_DIR="$BUILD/lib" PYTHONPATH="$ROOT/python${PYTHONPATH:+:$PYTHONPATH}"
+}
+
+dry_run() {
+  local part count wrong=0
+  wrong() {
+    say "    ${RED}wrong:${PLAIN} $*"
+    wrong=1
+  }
+  if [ -z "$OWN_BUILD" ]; then
+    configure_for "${CAPABILITY:-90}"
+    count="$(ninja -C "$BUILD" -n | grep -c '^\[' || true)"
+    [ "$count" -eq 0 ] || wrong "$count steps of the build are left: CUDAARCHS=${CAPABILITY:-90}-real tools/build.sh cuda"
+  fi
+  [ -d "$BUILD/lib" ] && [ -d "$BUILD/bin" ] || wrong "$BUILD: expected the folders bin and lib"
+  use_build
+  for part in $PARTS; do
+    say "${BOLD}==> $part${PLAIN}"
+    case "$part" in
+      cpp | *check)
+        count=0
+        local test names=() command=''
+        mapfile -t names < <(programs "$part")
+        for test in "${names[@]}"; do
+          "$BUILD/bin/$test" --gtest_list_tests >/dev/null 2>&1 && count=$((count + 1)) || wrong "$test does not start"
+        done
+        [ "$count" -gt 0 ] || wrong "there is no test program"
+        [ "$part" = cpp ] || command="$(sanitizer_of "$part") "
+        say "    $command$BUILD/bin/… $TEST_OPTIONS: $count programs, $JOBS at a time, $LIMIT seconds each"
+        if [ "$part" != cpp ] && ! command -v compute-sanitizer >/dev/null; then
+          say "    not checked: compute-sanitizer was not found"
+        elif [ "$part" != cpp ]; then
+          compute-sanitizer --help | grep -q -- --error-exitcode || wrong "compute-sanitizer has no --error-exitcode"
+          compute-sanitizer --help | grep -q "$part" || wrong "compute-sanitizer has no tool $part"
+        fi
+        ;;
+      python)
+        say "    ${PYTEST[*]}"
+        "${PYTEST[@]}" --collect-only 2>&1 | tail -n1 | grep -E 'tests? collected' || wrong "pytest collects no test"
+        ;;
+      bench)
+        say "    ${BENCHMARK[*]}"
+        "${BENCHMARK[@]}" --list | tail -n1 || wrong "the benchmark has no case"
+        ;;
+    esac
+  done
+  return $wrong
+}
+
+pack() {
+  local folder="$1" test
+  build_for "${CAPABILITY:-90}"
+  [ ! -e "$folder" ] || die "$folder exists"
+  mkdir -p "$folder/bin" "$folder/lib"
+  for test in $(for part in $PARTS; do [ "$part" = python ] || [ "$part" = bench ] || programs "$part"; done | sort -u); do
+    strip -o "$folder/bin/$test" "$BUILD/bin/$test"
+  done
+  for test in "$BUILD"/lib/*.so; do strip -o "$folder/lib/${test##*/}" "$test"; done
+  cp -RL "$BUILD/lib/formulas" "$folder/lib/formulas"
+  say "$folder: $(du -sm "$folder" | cut -f1) MiB, $(ls "$folder/bin" | wc -l) test programs"
+}
+
+case "$mode" in
+  --dry-run)
+    dry_run
+    exit
+    ;;
+  --pack)
+    pack "$2"
+    exit
+    ;;
+esac
+
 command -v nvidia-smi >/dev/null || die "nvidia-smi was not found: this machine has no NVIDIA GPU"
 "$PYTHON" -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' ||
   die "torch of $PYTHON does not support the GPU: set PYTHON to a python3 whose torch does"
+build_for "$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n1 | tr -d .)"
+use_build
+END="$(date +%s)"
+END=$((END + DEADLINE - SECONDS))
 
-if [ -z "${BUILT:-}" ]; then
-  has_cuda || die "nvcc was not found: set CUDA_HOME to the folder of CUDA"
-  capability="$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n1 | tr -d .)"
-  # Other targets may have configured the build for another GPU.
-  step "Configuring build/cuda for sm_$capability" \
-    cmake --preset cuda --log-level=NOTICE -DCMAKE_CUDA_ARCHITECTURES="$capability-real"
-  tools/build.sh cuda
-fi
-export POLYOP_NEEDS_GPU=1 # a test that finds no GPU fails
-export POLYOP_LIBRARY_DIR="$ROOT/build/cuda/lib" PYTHONPATH="$ROOT/python${PYTHONPATH:+:$PYTHONPATH}"
-
-# cpp runs the C++ tests: every kernel on the GPU against its reference.
-run_cpp() { ctest --preset cuda -j "$JOBS"; }
+# Prints the seconds that are left, at least 1.
+left() {
+  local seconds=$((END - $(date +%s)))
+  echo $((seconds > 0 ? seconds : 1))
+}
 
 # python runs the tests of every runtime. Several processes run them if pytest-xdist is installed.
 run_python() {
   local options=()
   ! "$PYTHON" -c 'import xdist' 2>/dev/null || options=(-n "$JOBS")
-  "$PYTHON" -m pytest -q -rs -p no:cacheprovider "${options[@]}" tests/gpu
+  timeout --signal=INT --kill-after=10 "$(left)" "${PYTEST[@]}" "${options[@]}"
 }
 
-run_bench() { "$PYTHON" bench/gpu.py --json "$ROOT/gpu-report.json" --table "$ROOT/gpu-report.md"; }
+run_bench() { timeout --signal=INT --kill-after=10 "$(left)" "${BENCHMARK[@]}"; }
 
-# Runs the C++ test program $2 under compute-sanitizer's tool $1. Its output goes to a separate log.
-sanitize() {
-  local log="$LOGS/$1/$2.log" code=0
-  timeout "$LIMIT" compute-sanitizer --tool "$1" --error-exitcode 9 "$ROOT/build/cuda/bin/$2" --gtest_brief=1 \
-    >"$log" 2>&1 || code=$?
+# Runs the C++ test program $2 for the part $1: under its tool of compute-sanitizer, unless that is cpp. Each
+# program has a log. A program that runs no test, or skips one, has failed.
+run_program() {
+  local log="$LOGS/$1/$2.log" code=0 command=() limit
+  limit="$(left)"
+  if [ "$limit" -le 1 ]; then
+    echo "LEFT OUT $2"
+    return 0
+  fi
+  [ "$1" = cpp ] || read -ra command <<<"$(sanitizer_of "$1")"
+  timeout "$((limit < LIMIT ? limit : LIMIT))" "${command[@]}" "$BUILD/bin/$2" "$TEST_OPTIONS" >"$log" 2>&1 || code=$?
+  if [ "$code" -eq 0 ] && grep -qE '\[  SKIPPED \]|Running 0 tests|PASSED  \] 0 tests' "$log"; then
+    echo "FAILED $2: it skips a test or has none ($log)"
+    return 1
+  fi
   case "$code" in
     0) echo "passed $2" ;;
-    124) echo "FAILED $2: ended after $LIMIT seconds ($log)" ;;
+    124) echo "FAILED $2: ended after its limit, or that of the run ($log)" ;;
     *) echo "FAILED $2: exit code $code ($log): $(grep -m1 -E '^={9} (Error|Invalid|Uninit|Barrier|Program hit|.*[Hh]azard)|FAILED' "$log" || true)" ;;
   esac
   return "$code"
 }
-export -f sanitize
-export ROOT LOGS LIMIT
+declare -fx run_program left sanitizer_of
+export LOGS BUILD LIMIT END TEST_OPTIONS
 
-# Prints the C++ test programs that call kernels.
-programs() {
-  if [ -n "${TESTS:-}" ]; then
-    printf '%s\n' $TESTS
-  else
-    local test
-    for test in "$ROOT"/ops/*/*/*_test.cc "$ROOT"/adapters/tensorrt/*_test.cc "$ROOT"/tests/*_test.cc; do
-      test="$(basename "$test" .cc)"
-      [ ! -x "$ROOT/build/cuda/bin/$test" ] || echo "$test"
-    done
-  fi
-}
-
-# Runs the programs under compute-sanitizer's tool $1, $JOBS at a time, but not more than 8: ten processes of it share a
+# Runs the programs of a part, $JOBS at a time, but not more than 8 under compute-sanitizer: ten processes of it share a
 # range of ports. xargs goes on after a failure.
-run_sanitizer() {
+run_programs() {
+  local jobs="$JOBS"
+  [ "$1" = cpp ] || [ "$jobs" -lt 8 ] || jobs=8
   mkdir -p "$LOGS/$1"
-  programs | xargs -P "$((JOBS < 8 ? JOBS : 8))" -I '{}' bash -c "sanitize $1 {} || exit 1" | tee "$LOGS/$1/all.txt" || true
-  echo "$1: $(grep -c ^passed "$LOGS/$1/all.txt") programs passed, $(grep -c ^FAILED "$LOGS/$1/all.txt") failed"
-  grep -q ^passed "$LOGS/$1/all.txt" && ! grep -q ^FAILED "$LOGS/$1/all.txt"
+  programs "$1" | xargs -P "$jobs" -I '{}' bash -c "run_program $1 {} || exit 1" | tee "$LOGS/$1/all.txt" || true
+  echo "$1: $(grep -c ^passed "$LOGS/$1/all.txt") programs passed, $(grep -c ^FAILED "$LOGS/$1/all.txt") failed, $(grep -c '^LEFT OUT' "$LOGS/$1/all.txt") left out"
+  grep -q ^passed "$LOGS/$1/all.txt" && ! grep -qE '^(FAILED|LEFT OUT)' "$LOGS/$1/all.txt"
 }
 
 # record PART TITLE COMMAND…   runs a part of the tests. Its output is in the report and in a separate log.
@@ -98,7 +223,6 @@ table=()
 record() {
   local part="$1" title="$2" start="$SECONDS" result=passed log="$LOGS/$1.log"
   shift 2
-  [[ " $PARTS " = *" $part "* ]] || return 0
   say "${BOLD}==> $title${PLAIN}"
   case "$part" in
     *check)
@@ -121,10 +245,9 @@ record() {
 summary() {
   local pattern
   case "$1" in
-    cpp) pattern='tests passed' ;;
+    cpp | *check) pattern='programs passed' ;;
     python) pattern='(passed|failed|error).* in [0-9.]+s' ;;
-    *check) pattern='programs passed' ;;
-    *) return 0 ;;
+    bench) pattern='rows in' ;;
   esac
   grep -E "$pattern" "$2" | tail -n1 || true
 }
@@ -138,12 +261,14 @@ mkdir -p "$LOGS"
   "$PYTHON" -c 'import torch; print("torch", torch.__version__)'
 } >"$REPORT"
 
-record cpp "C++ tests: every kernel on the GPU against its reference" run_cpp
-record python "Every operator in PyTorch, ONNX Runtime, JAX and TensorRT on the GPU" run_python
-for tool in memcheck racecheck initcheck synccheck; do
-  record "$tool" "C++ tests under compute-sanitizer's $tool" run_sanitizer "$tool"
+for part in $PARTS; do
+  case "$part" in
+    cpp) record cpp "C++ tests: every kernel on the GPU against its reference" run_programs cpp ;;
+    python) record python "Every operator in PyTorch, ONNX Runtime, JAX and TensorRT on the GPU" run_python ;;
+    bench) record bench "Benchmarks" run_bench ;;
+    *) record "$part" "C++ tests under compute-sanitizer's $part" run_programs "$part" ;;
+  esac
 done
-record bench "Benchmarks" run_bench
 {
   printf '\n%-10s %8s  %-8s %s\n' part seconds result summary
   for row in "${table[@]}"; do
