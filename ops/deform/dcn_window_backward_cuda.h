@@ -41,12 +41,8 @@ Status SumDcnWindowsBackwardCuda(const DcnWindowRule& op, const CudaContext& cud
   const DcnWindow window(op, input.shape(), grad_output.shape());
   const Tensor<const T, 4> value = DcnValueOf(op, input);
   const DcnWindowSamples<T> samples = DcnSamplesOf(op, value, window, data);
-  if (sampled) {
-    POLYOP_RETURN_IF_ERROR(
-        DeformAttnSamplesBackwardCuda(cuda, grad_output.data(), value, window.out_pixels, samples, of_samples));
-  }
-  if (!grad_input) return cuda.Check();
-  return DeformAttnValueBackwardCuda(cuda, grad_output.data(), value, window.out_pixels, samples, grad_input->data());
+  return DeformAttnBackwardCuda(cuda, grad_output.data(), value, window.out_pixels, samples, grad_input, sampled,
+                                of_samples);
 }
 
 }  // namespace polyop

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Deformable attention on the GPU: sums weighted bilinear samples of several levels for every query and head.
+//
+// 13,294 queries with 8 heads of 32 channels and 4 levels of 4 points are 1.7 million samples of 4 pixels: 870 MB from
+// L1 and L2, 0.16 ms of an H200 at 5.5 TB/s, less where samples of a block are near. 900 queries are 59 MB, 0.01 ms,
+// and 8 loads one after the other, 0.003 ms, if those of two samples are requested together.
 #pragma once
 
 #include "kernels/cuda/cuda.h"
@@ -193,12 +197,22 @@ Status Attend(const CudaContext& cuda, const Tensor<const T, 4>& value, int64_t 
           const int64_t in_group = by_parts.Split(round + t, &part), pair = first + in_group;
           const Components* const image = from + (pair / per_image * spatial * heads + pair % heads) * parts + part;
           Sums own = sums[t];
-          for (int64_t s = 0; s < held; ++s) {
-            const ZeroPaddedSample& sample = table[in_group * held + s];
+          // Without branches between them, all loads of two samples are requested before the first is used.
+          const int64_t visited = spatial > 0 ? held : 0;
+#ifdef __CUDACC__
+#pragma unroll 2
+#endif
+          for (int64_t s = 0; s < visited; ++s) {
+            const ZeroPaddedSample sample = table[in_group * held + s];
+            Components read[4];
             for (int k = 0; k < 4; ++k) {
-              if (sample.pixel[k] < 0) continue;
-              const Components read = image[sample.pixel[k] * heads * parts];
-              for (int c = 0; c < kWide; ++c) own.of[c] = std::fma(ToFloat(read.of[c]), sample.weight[k], own.of[c]);
+              read[k] = image[(sample.pixel[k] >= 0 ? sample.pixel[k] : 0) * heads * parts];
+            }
+            for (int k = 0; k < 4; ++k) {
+              const bool inside = sample.pixel[k] >= 0;
+              for (int c = 0; c < kWide; ++c) {
+                own.of[c] = inside ? std::fma(ToFloat(read[k].of[c]), sample.weight[k], own.of[c]) : own.of[c];
+              }
             }
           }
           sums[t] = own;

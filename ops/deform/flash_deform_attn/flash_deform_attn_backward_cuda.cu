@@ -28,16 +28,13 @@ Status FlashDeformAttnBackwardCuda(const FlashDeformAttnBackward& op, const Cuda
   const int64_t samples = starts.dim(0) * op.points, queries = loc_attn.dim(1);
   const int64_t pairs = value.dim(0) * queries * value.dim(2);
   const RowSamples<T, I> found{{shapes.data(), starts.data(), value.dim(1)}, loc_attn.data(), op.points, samples};
-  if (grad_loc_attn) {
-    T* const row = grad_loc_attn->data();
-    float* const of_weights = cuda.Allocate<float>(pairs * samples);
-    POLYOP_RETURN_IF_ERROR(DeformAttnSamplesBackwardCuda(cuda, grad_output.data(), value, queries, found,
-                                                         RowGrads<T>{row, of_weights, samples}));
-    POLYOP_RETURN_IF_ERROR(SoftmaxOfLogitsBackwardCuda(cuda, pairs, samples, of_weights, loc_attn.data() + 2 * samples,
-                                                       row + 2 * samples, 3 * samples));
-  }
-  if (!grad_value) return cuda.Check();
-  return DeformAttnValueBackwardCuda(cuda, grad_output.data(), value, queries, found, grad_value->data());
+  RowGrads<T> sink{nullptr, nullptr, samples};
+  if (grad_loc_attn) sink = {grad_loc_attn->data(), cuda.Allocate<float>(pairs * samples), samples};
+  POLYOP_RETURN_IF_ERROR(DeformAttnBackwardCuda(cuda, grad_output.data(), value, queries, found, grad_value,
+                                                grad_loc_attn.has_value(), sink));
+  if (!grad_loc_attn) return cuda.Check();
+  return SoftmaxOfLogitsBackwardCuda(cuda, pairs, samples, sink.weight, loc_attn.data() + 2 * samples,
+                                     sink.row + 2 * samples, 3 * samples);
 }
 
 POLYOP_ATOMIC_CUDA_KERNELS(FlashDeformAttnBackward, FlashDeformAttnBackwardCuda, (float, int32_t), (float, int64_t),

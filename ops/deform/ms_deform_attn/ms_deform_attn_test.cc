@@ -70,6 +70,7 @@ TEST(MsDeformAttn, EmptyAndNotANumber) {
   ExpectMatchesReference(MsDeformAttn{}, Inputs({1, 0, 2, 8, 2, {4, 4}}, DType::kF32, rng));
   ExpectMatchesReference(MsDeformAttn{}, Inputs({1, 3, 2, 8, 0, {4, 4}}, DType::kF32, rng));
   ExpectMatchesReference(MsDeformAttn{}, Inputs({1, 3, 2, 8, 2, {4, 4, 0, 3}}, DType::kF32, rng));
+  ExpectMatchesReference(MsDeformAttn{}, Inputs({1, 3, 2, 8, 2, {0, 3}}, DType::kF32, rng));
   std::vector<HostTensor> inputs = Inputs({1, 3, 2, 8, 2, {4, 4}}, DType::kF32, rng);
   for (int64_t i = 0; i < inputs[3].size(); i += 3) inputs[3].set(i, i % 2 ? NAN : INFINITY);
   ExpectMatchesReference(MsDeformAttn{}, inputs);

@@ -38,25 +38,22 @@ Status MsDeformAttnOfOffsetsBackwardCuda(
   const int64_t samples = found.samples, queries = references.dim(1), pairs = value.dim(0) * queries * value.dim(2);
   SharedOffsetGrads<T, I> sink{found, nullptr, grad_offsets ? grad_offsets->data() : nullptr, nullptr};
   if (grad_logits) sink.weight = cuda.Allocate<float>(pairs * samples);
-  const auto of_samples = [&] {
-    return DeformAttnSamplesBackwardCuda(cuda, grad_output.data(), value, queries, found, sink);
+  const auto compute = [&] {
+    return DeformAttnBackwardCuda(cuda, grad_output.data(), value, queries, found, grad_value,
+                                  grad_references || grad_offsets || grad_logits, sink);
   };
-  if (grad_references) {
+  if (grad_references && references.size() > 0) {
     // One channel, so that the samples are computed once.
     POLYOP_RETURN_IF_ERROR(
         SumAtomically(cuda, 1, 1, references.size(), grad_references->data(), [&](const ChannelSums& sums) {
           sink.reference = sums.data;
-          return of_samples();
+          return compute();
         }));
-  } else if (grad_offsets || grad_logits) {
-    POLYOP_RETURN_IF_ERROR(of_samples());
+  } else {
+    POLYOP_RETURN_IF_ERROR(compute());
   }
-  if (grad_logits) {
-    POLYOP_RETURN_IF_ERROR(
-        SoftmaxOfLogitsBackwardCuda(cuda, pairs, samples, sink.weight, logits.data(), grad_logits->data(), samples));
-  }
-  if (!grad_value) return cuda.Check();
-  return DeformAttnValueBackwardCuda(cuda, grad_output.data(), value, queries, found, grad_value->data());
+  if (!grad_logits) return cuda.Check();
+  return SoftmaxOfLogitsBackwardCuda(cuda, pairs, samples, sink.weight, logits.data(), grad_logits->data(), samples);
 }
 
 POLYOP_ATOMIC_CUDA_KERNELS(MsDeformAttnOfOffsetsBackward, MsDeformAttnOfOffsetsBackwardCuda, (float, int32_t),
