@@ -6,42 +6,52 @@
 namespace polyop {
 namespace {
 
-// Each thread finds the largest sample of one side for a few channels and adds their gradients to its pixels.
-template <class T>
-Status BorderAlignBackwardCuda(const BorderAlignBackward& op, const CudaContext& cuda, Tensor<const T, 4> grad_output,
-                               Tensor<const T, 4> input, Tensor<const T, 3> boxes, Tensor<T, 4> grad_input) {
-  const int64_t height = input.dim(2), width = input.dim(3), pixels = height * width, images = input.dim(0);
-  const int64_t channels = input.dim(1) / kBorderSides, number = boxes.dim(1), pool_size = op.pool_size;
-  if (width > 0 && height > INT32_MAX / width)
-    return InvalidArgument("'input': expected at most 2147483647 pixels per image, got shape ",
-                           ToString(input.shape()));
-  const T *const from = input.data(), *const box_data = boxes.data(), *const grads = grad_output.data();
-  const Divider lines(number * kBorderSides), parts(BlocksFor(channels, kBorderChannels));
-  return SumAtomically(cuda, images, input.dim(1), pixels, grad_input.data(), [&](const ChannelSums& sums) {
-    return ForEach(cuda, images * parts.divisor() * number * kBorderSides, [=] POLYOP_DEVICE(int64_t i) {
-      int64_t line, part;
-      const int64_t n = parts.Split(lines.Split(i, &line), &part);
+// Each thread finds the largest samples of one side for a pack of channels and adds their gradients to their pixels:
+// channels have different samples, so that additions share nothing, whatever the layout. In addition to what is read,
+// 2,000 boxes of 4 x 64 channels have 2 million additions, 0.013 ms of an H200 at 160 for each nanosecond.
+template <int kWide, class T>
+Status AddToMaxima(const CudaContext& cuda, const BorderImages<T>& images, const Tensor<const T, 3>& boxes,
+                   int64_t pool_size, const T* grad_output, const ChannelSums& sums) {
+  using Channels = Pack<T, kWide>;
+  const int64_t height = images.height, width = images.width, channels = images.channels / kBorderSides;
+  const int64_t packs = channels / kWide, number = boxes.dim(1);
+  const Divider by_packs(packs), lines(number * kBorderSides);
+  const auto* const copies = reinterpret_cast<const Channels*>(images.copies);
+  return images.ForEach(cuda, [&](int64_t first, int64_t some) {
+    const T* const box_data = boxes.data() + first * number * 4;
+    const T* const grads = grad_output + first * channels * lines.divisor();
+    return ForEach(cuda, some * number * kBorderSides * packs, [=] POLYOP_DEVICE(int64_t i) {
+      int64_t pack, line;
+      const int64_t n = lines.Split(by_packs.Split(i, &pack), &line);
       const auto side = static_cast<int>(line % kBorderSides);
       const T* const box = box_data + (n * number + line / kBorderSides) * 4;
-      // The channels of the side that this thread and these sums have in common.
-      int64_t begin = side * channels + part * kBorderChannels, end = side * channels + channels;
-      end = begin + kBorderChannels < end ? begin + kBorderChannels : end;
-      begin = begin < sums.first ? sums.first : begin;
-      end = end < sums.first + sums.count ? end : sums.first + sums.count;
-      const auto held = static_cast<int>(end > begin ? end - begin : 0);
-      if (held == 0) return;
-      const T* const planes = from + (n * kBorderSides * channels + begin) * pixels;
-      const BorderMaxima largest = BorderMaxima::Find(planes, height, width, held, box, side, pool_size);
-      for (int c = 0; c < kBorderChannels; ++c) {
-        if (c >= held || largest.at[c] < 0) continue;
-        const int64_t channel = begin + c - side * channels;
-        const float grad = ToFloat(grads[(n * channels + channel) * lines.divisor() + line]);
+      const int64_t channel = side * channels + pack * kWide, step = kBorderSides * packs;
+      if (!sums.Has(channel) && !sums.Has(channel + kWide - 1)) return;
+      const Channels* const pixels = copies + n * height * width * step + side * packs + pack;
+      const auto largest = BorderMaxima<kWide>::Find(pixels, step, height, width, box, side, pool_size);
+      for (int c = 0; c < kWide; ++c) {
+        if (largest.at[c] < 0 || !sums.Has(channel + c)) continue;
+        const float grad = ToFloat(grads[(n * channels + pack * kWide + c) * lines.divisor() + line]);
         const RoiSample sample = BorderSample(box, side, largest.at[c], pool_size, height, width);
-        float* const to = sums.Plane(n, begin + c);
+        float* const to = sums.Plane(first + n, channel + c);
         sample.ForEachTap(width, [&](const Tap& tap) { AtomicAdd(to + tap.index, tap.weight * grad); });
       }
     });
   });
+}
+
+template <class T>
+Status BorderAlignBackwardCuda(const BorderAlignBackward& op, const CudaContext& cuda, Tensor<const T, 4> grad_output,
+                               Tensor<const T, 4> input, Tensor<const T, 3> boxes, Tensor<T, 4> grad_input) {
+  const int64_t height = input.dim(2), width = input.dim(3);
+  if (width > 0 && height > INT32_MAX / width)
+    return InvalidArgument("'input': expected at most 2147483647 pixels per image, got shape ",
+                           ToString(input.shape()));
+  const BorderImages<T> images = BorderImages<T>::Allocate(cuda, input);
+  const auto add = grad_output.dim(1) % 4 == 0 ? AddToMaxima<4, T> : AddToMaxima<1, T>;
+  return SumAtomically(
+      cuda, input.dim(0), input.dim(1), height * width, grad_input.data(),
+      [&](const ChannelSums& sums) { return add(cuda, images, boxes, op.pool_size, grad_output.data(), sums); });
 }
 
 POLYOP_ATOMIC_CUDA_KERNELS(BorderAlignBackward, BorderAlignBackwardCuda, float, Half, BFloat16);

@@ -1,32 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// The largest samples along the sides of boxes, on the GPU.
+// The largest samples along the sides of boxes, on the GPU. They are found in a copy of the input whose channels are
+// neighbours in memory: the 64 channels of a pixel are then 256 bytes for neighbouring threads, instead of 64 parts of
+// planes.
+//
+// 2,000 boxes with 11 samples of 4 x 64 channels are 90 MB from L2, 0.02 ms of an H200 at 5.5 TB/s, and 6 million
+// instructions of a warp, 0.007 ms. The copy of 256x100x152 reads and writes 16 MB each, 0.007 ms. In planes, each
+// pixel of a sample is in another sector: 360 MB.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/cuda/cuda.h"
+#include "kernels/cuda/pack.h"
+#include "kernels/cuda/transpose.h"
 #include "ops/rois/border_align/border_align_samples.h"
 
 namespace polyop {
 
-/// Number of channels of one side that a thread reduces with the same samples. More would leave most of a GPU idle:
-/// 2,000 boxes of 4 x 64 channels are 128,000 threads, half of what an H200 holds.
-inline constexpr int kBorderChannels = 4;
-
-/// The largest sample of a few channels along one side, and its number. They are -infinity and -1 if there is none that
-/// is greater.
+/// The largest samples of a few channels along one side, and their numbers. They are -infinity and -1 if there is none
+/// that is greater.
+template <int kWide>
 struct BorderMaxima {
-  float value[kBorderChannels];
-  int64_t at[kBorderChannels];
+  float value[kWide];
+  int64_t at[kWide];
 
-  /// Finds those of the first `held` of kBorderChannels planes. All pixels of a sample are loaded before the first is
-  /// used: the samples of 2,000 boxes with 11 samples and 4 x 64 channels are 22 million loads from L2, about 0.04 ms
-  /// of an H200.
+  /// Finds those of packs of channels that are `step` packs apart. All pixels of a sample are loaded before the first
+  /// is used.
   template <class T>
-  POLYOP_DEVICE static BorderMaxima Find(const T* planes, int64_t height, int64_t width, int held, const T* box,
-                                         int side, int64_t pool_size) {
+  POLYOP_DEVICE static BorderMaxima Find(const Pack<T, kWide>* pixels, int64_t step, int64_t height, int64_t width,
+                                         const T* box, int side, int64_t pool_size) {
     BorderMaxima maxima;
-    for (int c = 0; c < kBorderChannels; ++c) {
+    for (int c = 0; c < kWide; ++c) {
       maxima.value[c] = -INFINITY;
       maxima.at[c] = -1;
     }
@@ -34,20 +39,19 @@ struct BorderMaxima {
       const RoiSample sample = BorderSample(box, side, s, pool_size, height, width);
       const LinearTaps &y = sample.y, &x = sample.x;
       const bool inside = y.inside && x.inside, down = y.high != y.low, across = x.high != x.low;
-      const int64_t low = y.low * width, high = y.high * width;
-      float pixel[kBorderChannels][4] = {};
-      for (int c = 0; c < kBorderChannels && inside && held > 0; ++c) {
-        const T* const plane = planes + (c < held ? c : 0) * height * width;
-        pixel[c][0] = ToFloat(plane[low + x.low]);
-        pixel[c][1] = ToFloat(plane[low + x.high]);
-        pixel[c][2] = ToFloat(plane[high + x.low]);
-        pixel[c][3] = ToFloat(plane[high + x.high]);
+      Pack<T, kWide> pixel[4] = {};
+      if (inside) {
+        const int64_t low = y.low * width, high = y.high * width;
+        pixel[0] = pixels[(low + x.low) * step];
+        pixel[1] = pixels[(low + x.high) * step];
+        pixel[2] = pixels[(high + x.low) * step];
+        pixel[3] = pixels[(high + x.high) * step];
       }
-      for (int c = 0; c < kBorderChannels; ++c) {
+      for (int c = 0; c < kWide; ++c) {
         // A pixel that is beyond the border was read again instead, and has no part in the sample.
-        float top = pixel[c][0] * x.low_weight, bottom = pixel[c][2] * x.low_weight;
-        if (across) top += pixel[c][1] * x.high_weight;
-        if (across) bottom += pixel[c][3] * x.high_weight;
+        float top = ToFloat(pixel[0].of[c]) * x.low_weight, bottom = ToFloat(pixel[2].of[c]) * x.low_weight;
+        if (across) top += ToFloat(pixel[1].of[c]) * x.high_weight;
+        if (across) bottom += ToFloat(pixel[3].of[c]) * x.high_weight;
         float value = top * y.low_weight;
         if (down) value += bottom * y.high_weight;
         if (!inside) value = 0;
@@ -57,6 +61,36 @@ struct BorderMaxima {
       }
     }
     return maxima;
+  }
+};
+
+/// Copies of some images, whose channels are neighbours in memory.
+template <class T>
+struct BorderImages {
+  const T* input;
+  T* copies;
+  int64_t count, channels, height, width, at_once;
+
+  /// Copies are within 32 MiB, and thus in L2, unless an image is larger.
+  static BorderImages Allocate(const CudaContext& cuda, const Tensor<const T, 4>& input) {
+    constexpr int64_t kMax = (int64_t{32} << 20) / static_cast<int64_t>(sizeof(T));
+    const int64_t each = input.dim(1) * input.dim(2) * input.dim(3);
+    const int64_t at_once =
+        std::clamp<int64_t>(kMax / std::max<int64_t>(each, 1), 1, std::max<int64_t>(input.dim(0), 1));
+    T* const copies = cuda.Allocate<T>(std::min(input.size(), std::max(kMax, each)));
+    return {input.data(), copies, input.dim(0), input.dim(1), input.dim(2), input.dim(3), at_once};
+  }
+
+  /// Calls launch(first, images), after copying these images.
+  template <class Launch>
+  Status ForEach(const CudaContext& cuda, const Launch& launch) const {
+    const int64_t pixels = height * width, each = channels * pixels;
+    for (int64_t first = 0; first < count; first += at_once) {
+      const int64_t images = std::min(at_once, count - first);
+      POLYOP_RETURN_IF_ERROR(Transpose(cuda, images, channels, pixels, input + first * each, copies, each));
+      POLYOP_RETURN_IF_ERROR(launch(first, images));
+    }
+    return cuda.Check();
   }
 };
 
