@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The products of a sparse convolution on the GPU. In f16 and bf16, if the process has cuBLASLt, the rows of features
-// of some outputs are written to columns, which it multiplies with the filters. Otherwise a block gathers rows into
-// shared memory, offset by offset, and multiplies them with the filter there; f16 and bf16 on tensor cores.
+// The products of a sparse convolution on the GPU. A block gathers rows of features into shared memory, offset by
+// offset, and multiplies them with the filter there; f16 and bf16 on tensor cores, which pieces of 16 bytes of features
+// and filters reach without registers.
 //
-// 100,000 voxels with 64 channels, 64 filters and 27 offsets are 11 billion products, 0.02 ms of an H200 in f16. Their
-// columns are 345 MB, which are written and read within L2, 48 MiB at a time: about 0.1 ms each. In f32, the columns
-// would need twice the time, and the products 0.28 ms, so that nothing would be won.
+// 100,000 voxels with 64 channels, 64 filters and 27 offsets, of which two thirds have a voxel, are 22 billion
+// multiplications and additions with the missing ones: 0.03 ms of an H200 in f16. Its 782 tiles of 128 outputs read 147
+// MB of rows and 173 MB of filters from L2, 0.06 ms at 5.5 TB/s, and 17 MB from memory. Columns of all offsets, for a
+// product by a library, would be written and read instead, 345 MB: 0.2 ms.
 #pragma once
 
-#include "kernels/cuda/library_product.h"
+#include "kernels/cuda/copied_product.h"
 #include "kernels/cuda/pack.h"
 #include "kernels/cuda/tile_product.h"
+#include "kernels/cuda/warp_lanes.h"
 #include "ops/sparse/activation.h"
 
 namespace polyop {
@@ -35,7 +37,7 @@ struct FilterStrides {
 template <class T>
 struct GatheredFactors {
   const T* features;
-  int64_t channels;
+  int64_t feature_rows, channels;
   const T* filters;
   FilterStrides strides;
   int64_t offsets, outputs;
@@ -146,101 +148,156 @@ Status MultiplyTiles(const CudaContext& cuda, const GatheredFactors<T>& g, const
   return ForTiles<T>(cuda, 1, g.max_rows, g.outputs, shared, multiply, kMaxRows);
 }
 
-// Writes the rows of the outputs [first, first + count) to columns[count][offsets][channels]: their sum if there are
-// several at an offset, 0 if there is none. A thread copies a pack of all offsets of an output.
-template <class T, class Pairs>
-Status GatherRows(const CudaContext& cuda, const GatheredFactors<T>& g, const Pairs& pairs, int64_t first,
-                  int64_t count, T* columns) {
-  constexpr int kWide = 16 / static_cast<int>(sizeof(T)), kAhead = 4;  // packs are loaded before the first is written
-  using Channels = Pack<T, kWide>;
-  const Divider parts(g.channels / kWide);
-  return ForEach(cuda, count * (g.channels / kWide), [=] POLYOP_DEVICE(int64_t i) {
-    int64_t part;
-    const int64_t row = parts.Split(i, &part), o = first + row;
-    typename Pairs::State state = pairs.Start(o);
-    Channels* const to = reinterpret_cast<Channels*>(columns + row * g.offsets * g.channels) + part;
-    const auto at = [&](int64_t entry) {
-      return reinterpret_cast<const Channels*>(g.features + pairs.RowOf(entry) * g.channels) + part;
-    };
-    for (int64_t f = 0; f < g.offsets; f += kAhead) {
-      EntryRange range[kAhead];
-      Channels held[kAhead];
-      for (int k = 0; k < kAhead; ++k) range[k] = f + k < g.offsets ? pairs.Find(state, o, f + k) : EntryRange{0, 0};
-      for (int k = 0; k < kAhead; ++k) {
-        for (T& value : held[k].of) value = FromFloat<T>(0);
-        if (range[k].begin < range[k].end) held[k] = *at(range[k].begin);
-      }
-      for (int k = 0; k < kAhead; ++k) {
-        if (f + k >= g.offsets) continue;
-        for (int64_t entry = range[k].begin + 1; entry < range[k].end; ++entry) {
-          const Channels next = *at(entry);
-          for (int c = 0; c < kWide; ++c) {
-            held[k].of[c] = FromFloat<T>(ToFloat(held[k].of[c]) + ToFloat(next.of[c]));
-          }
-        }
-        to[(f + k) * parts.divisor()] = held[k];
-      }
-    }
-  });
+// The offsets at which some outputs have entries, a bit each, and the maximum number of entries at one of them.
+struct EntriesOfRows {
+  uint32_t offsets = 0, most = 0;
+};
+
+POLYOP_HD inline EntriesOfRows Union(const EntriesOfRows& a, const EntriesOfRows& b) {
+  EntriesOfRows both;
+  both.offsets = a.offsets | b.offsets;
+  both.most = a.most > b.most ? a.most : b.most;
+  return both;
 }
 
-// Multiplies columns by the library, if the process has it: *done tells whether the output is complete.
-template <class T, class Pairs>
-Status MultiplyColumns(const CudaContext& cuda, const GatheredFactors<T>& g, const Pairs& pairs, bool* done) {
-  constexpr int64_t kMaxColumns = (int64_t{48} << 20) / static_cast<int64_t>(sizeof(T)), kMinRows = 64;
-  constexpr int64_t kWide = 16 / static_cast<int64_t>(sizeof(T));
-  *done = false;
-  const int64_t depth = g.offsets * g.channels;
-  const bool packed = g.channels % kWide == 0 && Pack<T, kWide>::IsAligned(g.features);
-  // An upper bound of the rows may be many times their number, which only the device knows.
-  if (g.count != nullptr || depth == 0 || g.max_rows == 0 || !LibraryProduct::Available()) return cuda.Check();
-  const int64_t most = std::max(kMaxColumns, kMinRows * depth), held = std::min(g.max_rows * depth, most);
-  CudaContext attempt = cuda;  // whose scratch may be that of a process without the library
-  T* const columns = attempt.Allocate<T>(held);
-  T* const filters = attempt.Allocate<T>(depth * g.outputs);
-  char* const workspace = attempt.Allocate<char>(LibraryProduct::kWorkspaceBytes);
-  if (cuda.measuring()) {
-    cuda.Allocate<T>(held);
-    cuda.Allocate<T>(depth * g.outputs);
-    cuda.Allocate<char>(LibraryProduct::kWorkspaceBytes);
-    return cuda.Check();
+// Finds the offset of a piece of a row, with `pieces` each. Requires: the number of pieces of all offsets times
+// `pieces` is below 2^32.
+class OffsetOfPiece {
+ public:
+  explicit OffsetOfPiece(int pieces) : magic_(pieces > 1 ? UINT32_MAX / static_cast<uint32_t>(pieces) + 1 : 0) {}
+
+  POLYOP_HD int operator()(int piece) const {
+    if (magic_ == 0) return piece;
+    return static_cast<int>(static_cast<uint64_t>(static_cast<uint32_t>(piece)) * magic_ >> 32);
   }
-  if (!packed || !attempt.Check().ok()) return cuda.Check();
-  const Divider by_outputs(g.outputs), by_channels(g.channels);
-  POLYOP_RETURN_IF_ERROR(ForEach(cuda, depth * g.outputs, [=] POLYOP_DEVICE(int64_t i) {
-    int64_t k, channel;
-    const int64_t f = by_channels.Split(by_outputs.Split(i, &k), &channel);
-    filters[i] = FromFloat<T>(g.Weight(k, f, channel));
-  }));
-  const bool adds = g.bias != nullptr;
-  if (adds) {
-    POLYOP_RETURN_IF_ERROR(ForEach(cuda, g.max_rows * g.outputs, [=] POLYOP_DEVICE(int64_t i) {
-      int64_t k;
-      by_outputs.Split(i, &k);
-      g.out[i] = g.bias[k];
-    }));
-  }
-  const int64_t rounds = BlocksFor(g.max_rows, most / depth), rows = BlocksFor(g.max_rows, rounds);
-  for (int64_t first = 0; first < g.max_rows; first += rows) {
-    const int64_t count = std::min(rows, g.max_rows - first);
-    POLYOP_RETURN_IF_ERROR(GatherRows(cuda, g, pairs, first, count, columns));
-    const LibraryProduct product{.type = LibraryProduct::kTypeOf<T>,
-                                 .count = 1,
-                                 .rows = count,
-                                 .columns = g.outputs,
-                                 .depth = depth,
-                                 .a = {columns, depth, 0},
-                                 .b = {filters, g.outputs, 0},
-                                 .c = g.out + first * g.outputs,
-                                 .c_row_step = g.outputs,
-                                 .c_matrix_step = 0,
-                                 .adds = adds};
-    if (!product.Launch(cuda, workspace)) return cuda.Check();
-  }
-  *done = true;
-  if (g.activation.type == SparseActivation::kNone) return cuda.Check();
-  return ForEach(cuda, g.max_rows * g.outputs,
-                 [=] POLYOP_DEVICE(int64_t i) { g.out[i] = FromFloat<T>(g.activation(ToFloat(g.out[i]))); });
+
+ private:
+  uint32_t magic_;
+};
+
+// The same by pieces of 16 bytes. Channels of consecutive offsets are one depth. kByFilters: filters are neighbours in
+// memory, else the channels of a filter are.
+template <bool kByFilters, class T, class Pairs>
+Status MultiplyPieces(const CudaContext& cuda, const GatheredFactors<T>& g, const Pairs& pairs) {
+  using Product = CopiedProduct<T, 128, false, kByFilters>;
+  using State = typename Pairs::State;
+  constexpr int kRows = Product::kRows, kWarpsOfRows = kRows / kWarpLanes;
+  constexpr int kAhead = 4;      // offsets of a row whose entries are requested together
+  constexpr int kOffsets = 32;   // whose rows are known at a time
+  constexpr int kMinBlocks = 3;  // whose copies together reach the bandwidth of L2
+  constexpr int64_t kShared = Product::kSharedBytes + kOffsets * kRows * static_cast<int64_t>(sizeof(int32_t)) +
+                              2 * kWarpsOfRows * static_cast<int64_t>(sizeof(EntriesOfRows));
+  const int64_t across = BlocksFor(g.outputs, Product::kColumns);
+  const Divider by_across(across);
+  const auto channels = static_cast<int>(g.channels), pieces = channels / Product::kPiece;
+  const OffsetOfPiece offset_of(pieces);
+  const auto multiply = [=] POLYOP_DEVICE(Block& block) {
+    Product product(block);
+    int32_t* const from = block.Shared<int32_t>(kOffsets * kRows);  // the row of the features for each output, or -1
+    EntriesOfRows* const entries = block.Shared<EntriesOfRows>(2 * kWarpsOfRows);
+    int64_t column;
+    const int64_t row = by_across.Split(block.index, &column) * kRows, total = g.rows();
+    column *= Product::kColumns;
+    if (row >= total) return;
+    Block::Local<State> begins(block), ends(block);  // before and after some offsets
+    block.ForThreads([&](int t) {
+      if (t < kRows) ends[t] = pairs.Start(row + t < total ? row + t : row);
+    });
+    bool half = false;  // of `entries`, which another thread may still read while this one writes
+    for (int64_t first = 0; first < g.offsets; first += kOffsets) {
+      const int held = static_cast<int>(g.offsets - first < kOffsets ? g.offsets - first : kOffsets);
+      uint32_t rounds = 1;
+      for (uint32_t round = 0; round < rounds; ++round) {
+        EntriesOfRows* const of_warps = entries + (half ? kWarpsOfRows : 0);
+        half = !half;
+        block.ForWarps([&](int warp) {
+          if (warp >= kWarpsOfRows) return;
+          Lanes<EntriesOfRows> found;
+          ForLanes([&](int lane) {
+            const int t = warp * kWarpLanes + lane;
+            const bool exists = row + t < total;
+            const int64_t o = exists ? row + t : row;
+            if (round == 0) begins[t] = ends[t];
+            State state = begins[t];
+            EntriesOfRows own;
+            const auto keep = [&](int f, const EntryRange& range) {
+              const int64_t entry = range.begin + round;
+              const bool has = exists && entry < range.end;
+              from[f * kRows + t] = has ? static_cast<int32_t>(pairs.RowOf(entry)) : -1;
+              own.offsets |= static_cast<uint32_t>(has ? 1 : 0) << f;
+              const auto count = static_cast<uint32_t>(range.end - range.begin);
+              own.most = exists && count > own.most ? count : own.most;
+            };
+            // Without branches between them, some entries are requested together.
+            int f = 0;
+            for (; f + kAhead <= held; f += kAhead) {
+              EntryRange ranges[kAhead];
+              for (int k = 0; k < kAhead; ++k) ranges[k] = pairs.Find(state, o, first + f + k);
+              for (int k = 0; k < kAhead; ++k) keep(f + k, ranges[k]);
+            }
+            for (; f < held; ++f) keep(f, pairs.Find(state, o, first + f));
+            ends[t] = state;
+            found[lane] = own;
+          });
+          const EntriesOfRows all =
+              found.Reduce([](const EntriesOfRows& a, const EntriesOfRows& b) { return Union(a, b); });
+          ForLanes([&](int lane) {
+            if (lane == 0) of_warps[warp] = all;
+          });
+        });
+        EntriesOfRows all;
+        for (int warp = 0; warp < kWarpsOfRows; ++warp) all = Union(all, of_warps[warp]);
+        rounds = all.most;
+        const int all_pieces = held * pieces;
+        constexpr int kPieces = Product::kDepth / Product::kPiece;  // of a step
+        // Skips steps whose offsets have no entry.
+        const auto next = [&](int step) {
+          for (++step; step * kPieces < all_pieces; ++step) {
+            const int last = step * kPieces + kPieces < all_pieces ? step * kPieces + kPieces - 1 : all_pieces - 1;
+            const int low = offset_of(step * kPieces), high = offset_of(last);
+            if ((all.offsets >> low & ((uint32_t{2} << (high - low)) - 1)) != 0) return step;
+          }
+          return -1;
+        };
+        product.Add(
+            next,
+            [&](int step, int at, int k) {
+              const int piece = step * kPieces + k / Product::kPiece, f = offset_of(piece);
+              const int32_t source = piece < all_pieces ? from[f * kRows + at] : -1;
+              const int channel = (piece - f * pieces) * Product::kPiece;
+              return Piece<T>{g.features + (source >= 0 ? int64_t{source} * channels + channel : 0), source >= 0};
+            },
+            [&](int step, int at, int k) {
+              const int piece = step * kPieces + k / Product::kPiece;
+              const bool exists = piece < all_pieces && column + at < g.outputs;
+              int64_t element = (column + at) * g.strides.filter;
+              if constexpr (kByFilters) {
+                const int f = offset_of(piece), channel = step * Product::kDepth + k - f * channels;
+                element += (first + f) * g.strides.offset + channel * g.strides.channel;
+              } else {
+                element += first * g.strides.offset + step * Product::kDepth + k;
+              }
+              return Piece<T>{g.filters + (exists ? element : 0), exists};
+            });
+      }
+    }
+    product.Store([&](int at, int k, float sum) {
+      if (row + at < total && column + k < g.outputs) g.Store(row + at, column + k, sum);
+    });
+  };
+  return ForBlocks<Product::kThreads, kMinBlocks>(cuda, BlocksFor(g.max_rows, kRows) * across, Product::kThreads,
+                                                  kShared, multiply);
+}
+
+// Returns whether the factors consist of pieces that MultiplyPieces copies.
+template <bool kByFilters, class T>
+bool HasPieces(const GatheredFactors<T>& g) {
+  using Channels = Pack<T, 8>;
+  constexpr int64_t kMaxChannels = 65536;  // so that 32 offsets can be numbered (OffsetOfPiece)
+  if (g.channels == 0 || g.channels % 8 != 0 || g.channels > kMaxChannels) return false;
+  if (g.feature_rows > INT32_MAX) return false;
+  if (kByFilters && g.outputs % 8 != 0) return false;
+  return Channels::IsAligned(g.features) && Channels::IsAligned(g.filters);
 }
 
 }  // namespace gathered_product_internal
@@ -250,15 +307,14 @@ Status MultiplyColumns(const CudaContext& cuda, const GatheredFactors<T>& g, con
 ///   State Start(o)
 ///   EntryRange Find(state, o, f) the entries that contribute to output o at offset f
 ///   int64_t RowOf(entry)         a row of the features
-template <class T, class Pairs>
+/// Filters have the strides of FilterStrides::Of, or, if kByFilters, of OfTransposed.
+template <bool kByFilters, class T, class Pairs>
 Status GatheredProductCuda(const CudaContext& cuda, const GatheredFactors<T>& factors, const Pairs& pairs) {
   constexpr int64_t kFew = 16;
   namespace internal = gathered_product_internal;
   if (factors.outputs < kFew) return internal::MultiplyFew(cuda, factors, pairs);
   if constexpr (!std::is_same_v<T, float>) {
-    bool done = false;
-    POLYOP_RETURN_IF_ERROR(internal::MultiplyColumns(cuda, factors, pairs, &done));
-    if (done) return Status::Ok();
+    if (internal::HasPieces<kByFilters>(factors)) return internal::MultiplyPieces<kByFilters>(cuda, factors, pairs);
   }
   return internal::MultiplyTiles(cuda, factors, pairs);
 }

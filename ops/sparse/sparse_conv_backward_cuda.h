@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gradients of a sparse convolution on the GPU. Those of the features are the products of a sparse convolution from
-// outputs to inputs. For those of the filters, a block gathers rows of features and of gradients into shared memory.
+// outputs to inputs. For those of the filters, a block gathers rows of features and of gradients into shared memory;
+// f16 and bf16 by pieces of 16 bytes for tensor cores.
+//
+// 1.75 million pairs of 64 channels and 64 filters are 14 billion multiplications and additions, 0.02 ms of an H200 in
+// f16, and 450 MB from L2: 0.08 ms at 5.5 TB/s. Sorting the pairs takes longer.
 #pragma once
 
 #include <optional>
 
+#include "kernels/cuda/copied_product.h"
 #include "kernels/cuda/set_zero.h"
 #include "kernels/cuda/split_sums.h"
 #include "kernels/cuda/tile_product.h"
@@ -21,6 +26,67 @@ struct SparseRowsCuda {
   int64_t channels;
 };
 
+namespace sparse_conv_internal {
+
+// Computes sums for SparseFiltersBackwardCuda by pieces of 16 bytes.
+template <class T>
+Status SumFilterPieces(const CudaContext& cuda, const SparseRowsCuda<T>& rows, int64_t offsets, int64_t output_rows,
+                       const SortedPairs& pairs, const SplitSums& sums) {
+  using Product = CopiedProduct<T, 64, true, true>;
+  constexpr int kPairs = 256, kMinBlocks = 3;  // pairs whose rows are known at a time
+  const int64_t outputs = rows.outputs, channels = rows.channels;
+  const Divider by_offsets(offsets), by_down(BlocksFor(outputs, Product::kRows)),
+      by_across(BlocksFor(channels, Product::kColumns));
+  const auto multiply = [=] POLYOP_DEVICE(Block& block) {
+    Product product(block);
+    int32_t* const from = block.Shared<int32_t>(kPairs);  // rows of gradients
+    int32_t* const with = block.Shared<int32_t>(kPairs);  // rows of features
+    int64_t row, column, f;
+    const int64_t part = by_offsets.Split(by_down.Split(by_across.Split(block.index, &column), &row), &f);
+    row *= Product::kRows;
+    column *= Product::kColumns;
+    const int64_t begin = pairs.FirstOf(f, 0), count = pairs.FirstOf(f + 1, 0) - begin;
+    const int64_t end = begin + sums.Begin(part + 1, count);
+    for (int64_t first = begin + sums.Begin(part, count); first < end; first += kPairs) {
+      const int held = static_cast<int>(end - first < kPairs ? end - first : kPairs);
+      block.ForThreads([&](int t) {
+        for (int p = t; p < held; p += Product::kThreads) {
+          from[p] = static_cast<int32_t>(static_cast<int64_t>(pairs.keys[first + p]) - f * output_rows);
+          with[p] = pairs.others[first + p];
+        }
+      });
+      product.Add([&](int step) { return (step + 1) * Product::kDepth < held ? step + 1 : -1; },
+                  [&](int step, int at, int k) {
+                    const int p = step * Product::kDepth + k;
+                    const bool exists = p < held && row + at < outputs;
+                    return Piece<T>{rows.grads + (exists ? from[p] * outputs + row + at : 0), exists};
+                  },
+                  [&](int step, int at, int k) {
+                    const int p = step * Product::kDepth + k;
+                    const bool exists = p < held && column + at < channels;
+                    return Piece<T>{rows.features + (exists ? with[p] * channels + column + at : 0), exists};
+                  });
+    }
+    product.Store([&](int at, int c, float sum) {
+      if (row + at >= outputs || column + c >= channels) return;
+      sums.Part(part)[((row + at) * offsets + f) * channels + column + c] = sum;
+    });
+  };
+  const int64_t tiles = by_down.divisor() * by_across.divisor();
+  return ForBlocks<Product::kThreads, kMinBlocks>(cuda, sums.parts * offsets * tiles, Product::kThreads,
+                                                  Product::kSharedBytes + 2 * kPairs * 4, multiply);
+}
+
+// Returns whether the rows consist of pieces that SumFilterPieces copies.
+template <class T>
+bool HasPieces(const SparseRowsCuda<T>& rows, int64_t output_rows) {
+  using Channels = Pack<T, 8>;
+  if (rows.outputs % 8 != 0 || rows.channels % 8 != 0 || output_rows > INT32_MAX) return false;
+  return Channels::IsAligned(rows.grads) && Channels::IsAligned(rows.features);
+}
+
+}  // namespace sparse_conv_internal
+
 /// Computes the gradient `to` [outputs][offsets][channels] of filters. `pairs` has one row for each offset, and lists
 /// the inputs in the order of the keys: the output is key % output_rows. Each block computes a tile of one offset for a
 /// part of its pairs.
@@ -30,10 +96,17 @@ Status SparseFiltersBackwardCuda(const CudaContext& cuda, const SparseRowsCuda<T
   using Product = TileProduct<T>;
   using Order = typename Product::Order;
   constexpr int kPairs = 64;
+  constexpr int64_t kMinPairs = std::is_same_v<T, float> ? 2 * kPairs : 512;  // of a part
   const int64_t outputs = rows.outputs, channels = rows.channels;
   const int64_t tiles = BlocksFor(outputs, Product::RowsFor(outputs)) * BlocksFor(channels, Product::kColumns);
   const SplitSums sums = SplitSums::Allocate(cuda, outputs * offsets * channels, offsets * tiles,
-                                             pairs.count / std::max<int64_t>(offsets, 1) / (2 * kPairs));
+                                             pairs.count / std::max<int64_t>(offsets, 1) / kMinPairs);
+  if constexpr (!std::is_same_v<T, float>) {
+    if (sparse_conv_internal::HasPieces(rows, output_rows)) {
+      POLYOP_RETURN_IF_ERROR(sparse_conv_internal::SumFilterPieces(cuda, rows, offsets, output_rows, pairs, sums));
+      return sums.Round(cuda, to);
+    }
+  }
   const Divider by_offsets(offsets);
   POLYOP_RETURN_IF_ERROR(
       ForTiles<T>(cuda, sums.parts * offsets, outputs, channels, 2 * kPairs * 8 + 16,
@@ -99,6 +172,7 @@ Status SparseConvBackwardCuda(const CudaContext& cuda, const T* grads, int64_t o
         },
         &pairs));
     const GatheredFactors<T> factors{grads,
+                                     output_rows,
                                      outputs,
                                      filters,
                                      FilterStrides::OfTransposed(offsets, channels),
@@ -109,7 +183,7 @@ Status SparseConvBackwardCuda(const CudaContext& cuda, const T* grads, int64_t o
                                      inputs,
                                      nullptr,
                                      grad_features->data()};
-    POLYOP_RETURN_IF_ERROR(GatheredProductCuda(cuda, factors, pairs));
+    POLYOP_RETURN_IF_ERROR(GatheredProductCuda<true>(cuda, factors, pairs));
   }
   if (!grad_filters || channels == 0) return cuda.Check();
   POLYOP_RETURN_IF_ERROR(SortedPairs::Sort(

@@ -28,6 +28,7 @@ Status ImplicitGemmCuda(const ImplicitGemm& op, const CudaContext& cuda, Tensor<
   const TablePairs<I> pairs{pair_fwd.data(), out.dim(0), features.dim(0)};
   const int64_t channels = features.dim(1), offsets = pair_fwd.dim(0);
   const GatheredFactors<T> factors{features.data(),
+                                   features.dim(0),
                                    channels,
                                    filters.data(),
                                    FilterStrides::Of(offsets, channels),
@@ -38,7 +39,7 @@ Status ImplicitGemmCuda(const ImplicitGemm& op, const CudaContext& cuda, Tensor<
                                    out.dim(0),
                                    nullptr,
                                    out.data()};
-  return GatheredProductCuda(cuda, factors, pairs);
+  return GatheredProductCuda<false>(cuda, factors, pairs);
 }
 
 POLYOP_CUDA_KERNELS(ImplicitGemm, ImplicitGemmCuda, (float, int32_t), (Half, int32_t), (BFloat16, int32_t),

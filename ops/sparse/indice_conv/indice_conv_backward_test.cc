@@ -56,6 +56,18 @@ TEST_P(IndiceConvBackwardTest, MatchesReference) {
   }
 }
 
+// Channels in multiples of 8, which a GPU copies by pieces of 16 bytes: more pairs, and more offsets, than a block
+// keeps.
+TEST_P(IndiceConvBackwardTest, PiecesOfChannels) {
+  std::mt19937 rng(6);
+  Tolerance tolerance = ToleranceFor(GetParam());
+  tolerance.absolute *= 20;
+  ExpectMatchesReference(Backward(false), Inputs(false, {70, 72, 16, 1300, 60, 3}, GetParam(), DType::kI32, rng),
+                         tolerance);
+  ExpectMatchesReference(Backward(true), Inputs(true, {140, 16, 24, 40, 40, 35}, GetParam(), DType::kI32, rng),
+                         tolerance);
+}
+
 INSTANTIATE_TEST_SUITE_P(Types, IndiceConvBackwardTest, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 

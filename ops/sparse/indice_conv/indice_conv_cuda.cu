@@ -35,10 +35,11 @@ Status IndiceConvCuda(const IndiceConv& op, const CudaContext& cuda, Tensor<cons
       },
       &pairs));
   const int64_t channels = features.dim(1);
-  const GatheredFactors<T> factors{features.data(), channels,   filters.data(), FilterStrides::Of(offsets, channels),
-                                   offsets,         out.dim(1), nullptr,        ActivationRule{},
-                                   max_outputs,     count,      out.data()};
-  return GatheredProductCuda(cuda, factors, pairs);
+  const GatheredFactors<T> factors{
+      features.data(), rows,       channels, filters.data(),   FilterStrides::Of(offsets, channels),
+      offsets,         out.dim(1), nullptr,  ActivationRule{}, max_outputs,
+      count,           out.data()};
+  return GatheredProductCuda<false>(cuda, factors, pairs);
 }
 
 POLYOP_CUDA_KERNELS(IndiceConv, IndiceConvCuda, (float, int32_t), (Half, int32_t), (BFloat16, int32_t),

@@ -55,6 +55,20 @@ TEST_P(IndiceConvRandom, MatchesReference) {
   }
 }
 
+// Channels in multiples of 8, which a GPU copies by pieces of 16 bytes, and several pairs of an output and an offset.
+TEST_P(IndiceConvRandom, PiecesOfChannels) {
+  std::mt19937 rng(5);
+  Tolerance tolerance = ToleranceFor(GetParam());
+  tolerance.absolute *= 10;
+  for (const bool subm : {false, true}) {
+    IndiceConv op;
+    op.is_subm = subm;
+    for (const Sizes& s : {Sizes{150, 16, 40, 150, 140, 35}, Sizes{40, 40, 72, 90, 9, 3}}) {
+      ExpectMatchesReference(op, Inputs(op, s, GetParam(), DType::kI32, rng), tolerance);
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Types, IndiceConvRandom, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
 
