@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/attention/scaled_dot_product_attention/scaled_dot_product_attention.h"
 
+#include <array>
 #include <cmath>
 
 #include "testing/testing.h"
@@ -63,6 +64,16 @@ TEST_P(AttentionTypes, RandomShapesAndMasks) {
 TEST_P(AttentionTypes, TilesOfQueriesKeysAndValues) {
   std::mt19937 rng(2);
   ExpectMatchesReference(Attention{}, Inputs(GetParam(), 2, 150, 70, 20, 130, rng), ToleranceFor(GetParam()));
+}
+
+// Components in multiples of 8, which a GPU copies by pieces of 16 bytes; keys that are none are continued by zeros.
+TEST_P(AttentionTypes, PiecesOfComponents) {
+  std::mt19937 rng(8);
+  for (const auto& [l, s, e, v] : {std::array<int64_t, 4>{150, 70, 40, 72}, {3, 75, 8, 8}, {5, 0, 8, 8}}) {
+    std::vector<HostTensor> inputs = Inputs(GetParam(), 2, l, s, e, v, rng);
+    if (s == 75) inputs.push_back(HostTensor::Uniform(GetParam(), {l, s}, rng));
+    ExpectMatchesReference(Attention{}, inputs, ToleranceFor(GetParam()));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, AttentionTypes, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
