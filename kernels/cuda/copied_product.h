@@ -5,6 +5,7 @@
 
 #include <type_traits>
 
+#include "kernels/cuda/warp_lanes.h"
 #include "kernels/cuda/warp_sums.h"
 
 #ifndef __CUDACC__
@@ -61,20 +62,19 @@ struct Piece {
 
 namespace copied_product_internal {
 
-// kBands x 16 rows and 32 columns of sums of a warp, by fused multiply-adds: each thread has a column.
+// kBands x 16 rows and 32 columns of sums of a warp, by fused multiply-adds: each lane has a column.
 template <class T, int kBands, bool kLeftByDepth, bool kRightByDepth>
 class LaneTile {
  public:
   POLYOP_DEVICE void Clear() {
-    ForLanes([](int, Sums& sums) {
-      for (float& sum : sums.of) sum = 0;
-    });
+    ForLanes([&](int lane) { sums_[lane] = Sums{}; });
   }
   POLYOP_DEVICE void Add(const T* left, int left_step, const T* right, int right_step) {
-    ForLanes([&](int lane, Sums& sums) {
+    ForLanes([&](int lane) {
+      Sums& sums = sums_[lane];
       for (int k = 0; k < 16; ++k) {
         const float factor = ToFloat(right[kRightByDepth ? k * right_step + lane : lane * right_step + k]);
-        for (int i = 0; i < kRows; ++i) {
+        for (int i = 0; i < kBands * 16; ++i) {
           sums.of[i] =
               std::fma(ToFloat(left[kLeftByDepth ? k * left_step + i : i * left_step + k]), factor, sums.of[i]);
         }
@@ -82,32 +82,18 @@ class LaneTile {
     });
   }
   POLYOP_DEVICE void Store(int band, float* to) {
-    ForLanes([&](int lane, Sums& sums) {
+    ForLanes([&](int lane) {
       for (int b = 0; b < kBands; ++b) {
-        for (int i = 0; i < 16 && b == band; ++i) to[i * 32 + lane] = sums.of[b * 16 + i];
+        for (int i = 0; i < 16 && b == band; ++i) to[i * 32 + lane] = sums_[lane].of[b * 16 + i];
       }
     });
   }
 
  private:
-  static constexpr int kRows = kBands * 16;
   struct Sums {
-    float of[kRows];
+    float of[kBands * 16];
   };
-
-#ifdef __CUDACC__
-  template <class F>
-  __device__ void ForLanes(const F& f) {
-    f(static_cast<int>(threadIdx.x % 32), sums_);
-  }
-  Sums sums_;
-#else
-  template <class F>
-  void ForLanes(const F& f) {
-    cuda_emulation::InOrder(32, [&](int64_t lane) { f(static_cast<int>(lane), sums_[lane]); });
-  }
-  Sums sums_[32];
-#endif
+  Lanes<Sums> sums_;
 };
 
 #ifdef __CUDACC__

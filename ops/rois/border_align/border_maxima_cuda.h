@@ -94,4 +94,42 @@ struct BorderImages {
   }
 };
 
+/// One side of a box, and a pack of its channels.
+template <int kWide, class T>
+struct BorderLine {
+  int64_t image, number, channel;  // the line's number is box * 4 + side; the channel is the pack's first of the side
+  int side;
+  const T* box;
+  const Pack<T, kWide>* pixels;
+  int64_t step, height, width, pool_size;
+
+  POLYOP_DEVICE BorderMaxima<kWide> FindMaxima() const {
+    return BorderMaxima<kWide>::Find(pixels, step, height, width, box, side, pool_size);
+  }
+  POLYOP_DEVICE RoiSample Sample(int64_t number_of_sample) const {
+    return BorderSample(box, side, number_of_sample, pool_size, height, width);
+  }
+};
+
+/// Calls visit(line) with a thread for each line and pack. Requires: the channels of a side are a multiple of kWide.
+template <int kWide, class T, class Visit>
+Status ForBorderLines(const CudaContext& cuda, const BorderImages<T>& images, const Tensor<const T, 3>& boxes,
+                      int64_t pool_size, const Visit& visit) {
+  const int64_t height = images.height, width = images.width, number = boxes.dim(1);
+  const int64_t packs = images.channels / kBorderSides / kWide, step = kBorderSides * packs;
+  const Divider by_packs(packs), lines(number * kBorderSides);
+  const auto* const copies = reinterpret_cast<const Pack<T, kWide>*>(images.copies);
+  return images.ForEach(cuda, [&](int64_t first, int64_t some) {
+    const T* const of_images = boxes.data() + first * number * 4;
+    return ForEach(cuda, some * number * kBorderSides * packs, [=] POLYOP_DEVICE(int64_t i) {
+      int64_t pack, line;
+      const int64_t n = lines.Split(by_packs.Split(i, &pack), &line);
+      const auto side = static_cast<int>(line % kBorderSides);
+      visit(BorderLine<kWide, T>{
+          first + n, line, pack * kWide, side, of_images + (n * number + line / kBorderSides) * 4,
+          copies + n * height * width * step + side * packs + pack, step, height, width, pool_size});
+    });
+  });
+}
+
 }  // namespace polyop
