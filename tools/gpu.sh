@@ -7,9 +7,10 @@
 # gpu.sh --dry-run        checks all of that on a machine without a GPU: that the build is configured and complete, that
 #                         the test programs start, that pytest collects tests/gpu, that the benchmark has its cases and
 #                         that compute-sanitizer, if it is there, has the options. Prints the commands of each part
-# gpu.sh --pack FOLDER    copies what the parts need of a build to a folder, without symbols, for a machine that is lent
-#                         for minutes: build here, carry the folder, and run `BUILD=FOLDER tools/gpu.sh` there. PARTS
-#                         and TESTS select the test programs
+# gpu.sh --pack FILE.tar.xz
+#                         writes what PARTS need of a build to an archive, without symbols, for a machine that is lent
+#                         for minutes: build here, carry the archive, and run `BUILD=FILE.tar.xz tools/gpu.sh` there.
+#                         Parts of C++ need the programs of TESTS; python and bench need the libraries
 #
 # Environment variables:
 #   PYTHON=python3            the Python whose torch supports the GPU (default: .venv's)
@@ -19,7 +20,7 @@
 #   BUDGET=500                seconds after which nothing more is started and what runs is ended; the report names it
 #   JOBS=8                    how many tests run at the same time (default: half of the cores)
 #   LIMIT=600                 seconds after which a C++ test program is ended
-#   BUILD=folder              uses this build, without configuring and building (default: build/cuda, which is built)
+#   BUILD=build/cuda          uses this build, or archive, as it is (default: builds build/cuda)
 #   CAPABILITY=90             the GPU of --dry-run, as a compute capability without the point
 #   BENCH='--only nms'        options of bench/gpu.py
 #   OUTPUT=folder             where the report and the logs are written (default: the checkout)
@@ -29,7 +30,7 @@ accept 1 --dry-run --pack -- "$@"
 mode="${1:-run}"
 case "$mode" in
   run | --dry-run) [ $# -le 1 ] || refuse "expected no argument, got '$2'" ;;
-  --pack) [ $# -eq 2 ] || refuse "expected a folder after --pack" ;;
+  --pack) [[ $# -eq 2 && "$2" = *.tar.xz ]] || refuse "expected a file that ends in .tar.xz after --pack" ;;
   *) refuse "expected --dry-run or --pack, got '$mode'" ;;
 esac
 ALL='cpp python memcheck racecheck initcheck synccheck bench'
@@ -135,17 +136,34 @@ dry_run() {
 }
 
 pack() {
-  local folder="$1" test
+  local file="$1" folder part library
+  [ ! -e "$file" ] || die "$file exists"
   build_for "${CAPABILITY:-90}"
-  [ ! -e "$folder" ] || die "$folder exists"
+  folder="$(mktemp -d)"
+  trap 'rm -rf "$folder"' RETURN
   mkdir -p "$folder/bin" "$folder/lib"
-  for test in $(for part in $PARTS; do [ "$part" = python ] || [ "$part" = bench ] || programs "$part"; done | sort -u); do
-    strip -o "$folder/bin/$test" "$BUILD/bin/$test"
+  for part in $PARTS; do
+    case "$part" in
+      cpp | *check)
+        for test in $(programs "$part"); do strip -o "$folder/bin/$test" "$BUILD/bin/$test"; done
+        ;;
+      *)
+        for library in "$BUILD"/lib/*.so; do strip -o "$folder/lib/${library##*/}" "$library"; done
+        cp -RL "$BUILD/lib/formulas" "$folder/lib/"
+        ;;
+    esac
   done
-  for test in "$BUILD"/lib/*.so; do strip -o "$folder/lib/${test##*/}" "$test"; done
-  cp -RL "$BUILD/lib/formulas" "$folder/lib/formulas"
-  say "$folder: $(du -sm "$folder" | cut -f1) MiB, $(ls "$folder/bin" | wc -l) test programs"
+  tar -cJf "$file" -C "$folder" bin lib
+  say "$file: $(($(stat -c %s "$file") / 1048576)) MiB, $(find "$folder/bin" "$folder/lib" -maxdepth 1 -type f | wc -l) files"
 }
+
+# Unpacks BUILD if it is an archive.
+if [[ "$BUILD" = *.tar.xz ]]; then
+  UNPACKED="$(mktemp -d)"
+  trap 'rm -rf "$UNPACKED"' EXIT
+  tar -xJf "$BUILD" -C "$UNPACKED"
+  BUILD="$UNPACKED"
+fi
 
 case "$mode" in
   --dry-run)

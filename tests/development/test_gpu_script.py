@@ -18,6 +18,7 @@ PROGRAMS = {
 case "$1" in --help) echo 'memcheck racecheck initcheck synccheck --error-exitcode'; exit ;; esac
 [ "$1" = --tool ] && [ "$3" = --error-exitcode ] && [ "$4" = 9 ] || exit 2
 echo "tool $2"; shift 4; exec "$@" """,
+    "strip": 'cp "$3" "$2"',
     "python": """
 case "$*" in
   -c*xdist*) exit 1 ;;
@@ -49,7 +50,7 @@ class Machine:
         self.folder = folder
         write(folder / "programs", PROGRAMS)
         write(folder / "build" / "bin", TESTS)
-        (folder / "build" / "lib").mkdir()
+        (folder / "build" / "lib" / "formulas").mkdir(parents=True)
 
     def run(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
         environment = {
@@ -123,7 +124,21 @@ def test_a_dry_run_finds_what_would_fail(machine: Machine) -> None:
     assert "wrong: the benchmark has no case" in run.stdout
 
 
+def test_an_archive_of_a_build_is_a_build(machine: Machine) -> None:
+    (machine.folder / "build" / "lib" / "libpolyop_torch.so").touch()
+    archive = machine.folder / "packed.tar.xz"
+    pack = machine.run("--pack", str(archive), PARTS="cpp memcheck bench", TESTS="nms_test")
+    assert pack.returncode == 0, pack.stdout + pack.stderr
+    assert "packed.tar.xz: 0 MiB, 2 files" in pack.stdout
+    names = subprocess.run(["tar", "-tf", archive], capture_output=True, text=True, check=True).stdout.split()
+    assert {"bin/nms_test", "lib/libpolyop_torch.so", "lib/formulas/"} <= {*names}
+    run = machine.run(PARTS="cpp memcheck", BUILD=str(archive))
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "cpp: 1 programs passed, 0 failed, 0 left out" in machine.report()
+
+
 def test_refuses_unknown_parts_and_options(machine: Machine) -> None:
     assert "expected one of: cpp" in machine.run(PARTS="cpp memchek").stderr
     assert machine.run("--dryrun").returncode == 2
     assert machine.run("--pack").returncode == 2
+    assert "expected a file that ends in .tar.xz" in machine.run("--pack", "folder").stderr
