@@ -377,16 +377,16 @@ def test_sizes_that_depend_on_each_other(tmp_path: Path) -> None:
 
 def test_a_model_that_changes_and_returns_its_input_and_buffer(tmp_path: Path) -> None:
     class Changes(torch.nn.Module):
-        state: Tensor
+        last: Tensor
 
         def __init__(self) -> None:
             super().__init__()
-            self.register_buffer("state", torch.zeros(3))
+            self.register_buffer("last", torch.zeros(3))
 
         def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
             x += 1
-            self.state += x.sum(0)
-            return x, self.state
+            self.last.copy_(x.sum(0))
+            return x, self.last
 
     x = torch.rand(2, 3)
     before = x.clone()
@@ -400,21 +400,34 @@ def test_the_error_says_that_a_model_is_random(tmp_path: Path) -> None:
         export(lambda x: x + torch.rand_like(x), torch.rand(3, 4), tmp_path / "a.onnx")
 
 
+class Counts(torch.nn.Module):
+    """Counts its calls. `step`: what a call adds to the output for each call so far."""
+
+    calls: Tensor
+
+    def __init__(self, step: float) -> None:
+        super().__init__()
+        self.register_buffer("scale", torch.ones(1))
+        self.register_buffer("calls", torch.zeros(1))
+        self.step = step
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.calls += 1
+        return x * self.scale + self.step * self.calls
+
+
 def test_buffers_return_to_their_values_after_one_call(tmp_path: Path) -> None:
-    class Counts(torch.nn.Module):
-        calls: Tensor
-
-        def __init__(self) -> None:
-            super().__init__()
-            self.register_buffer("calls", torch.zeros(1))
-
-        def forward(self, x: Tensor) -> Tensor:
-            self.calls += 1
-            return x + self.calls
-
-    model = Counts()
+    model = Counts(0.0)
     polyop.export(model, torch.rand(3, 2), tmp_path / "a.onnx", dynamic={"x": {0: "n"}}, verbose=False)
     assert model.calls.item() == 1
+
+
+def test_a_buffer_that_changes_outputs_is_refused(tmp_path: Path) -> None:
+    model = Counts(1.0)
+    with pytest.raises(polyop.ExportError, match=r"a call changes 'calls', on which the outputs of the next call"):
+        polyop.export(model, torch.rand(3, 2), tmp_path / "a.onnx", verbose=False)
+    assert model.calls.item() == 1
+    assert not (tmp_path / "a.onnx").exists()
 
 
 # ---- sizes and inputs ----------------------------------------------------------------------------------------------

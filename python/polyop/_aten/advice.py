@@ -7,6 +7,8 @@ import re
 import traceback
 from collections.abc import Iterator, Sequence
 
+import torch
+
 from polyop._aten.guards import Guard, causes, line_of
 
 # What to write instead, by the operator's name without namespace and overload.
@@ -30,6 +32,23 @@ def _called_at(error: BaseException) -> str:
     return line_of([(frame.f_code.co_filename, str(line)) for frame, line in frames])
 
 
+def _of_values(error: BaseException) -> BaseException | None:
+    return next((c for c in causes(error) if type(c).__name__ in _OF_VALUES or _NUMPY in str(c)), None)
+
+
+def depends_on_values(error: BaseException) -> bool:
+    """Says whether a capture stopped because the Python program depends on values of tensors. A function of TorchScript
+    may depend on them: its branches are part of a program."""
+    cause = _of_values(error)
+    if cause is None:
+        return False
+    scripted = {function.__code__ for function in torch.jit._state._jit_caching_layer if hasattr(function, "__code__")}
+    frames = [frame for frame, _ in traceback.walk_tb(cause.__traceback__)]
+    return not any(
+        frame.f_code in scripted or isinstance(frame.f_locals.get("self"), torch.jit.ScriptModule) for frame in frames
+    )
+
+
 def advise_on_capture(error: BaseException) -> Iterator[str]:
     """Yields what to tell a user about a program whose capture stopped: it depends on values of tensors, or has sparse
     ones."""
@@ -37,7 +56,7 @@ def advise_on_capture(error: BaseException) -> Iterator[str]:
         yield f"the program has a sparse tensor, at {_called_at(sparse)}"
         yield f"write instead: {_INSTEAD['_to_sparse']}"
         return
-    cause = next((c for c in causes(error) if type(c).__name__ in _OF_VALUES or _NUMPY in str(c)), None)
+    cause = _of_values(error)
     if cause is None:
         return
     line = _called_at(cause)

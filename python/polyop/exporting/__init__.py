@@ -37,7 +37,7 @@ from polyop.exporting.dimensions import (
 )
 from polyop.exporting.inputs import other_inputs
 from polyop.exporting.report import Exported, ExportError, OtherBranchError, OutputReport
-from polyop.exporting.state import State
+from polyop.exporting.state import State, require_no_state
 from polyop.exporting.writing import EXPORTERS, Request, Written, choice_after, write
 from polyop.portable import convert_file
 
@@ -120,6 +120,9 @@ def export(
             def run(other: Mapping[str, Tensor]) -> list[Tensor]:
                 """Models may change their inputs and buffers, and return buffers: results are copies."""
                 before.restore_values()
+                return run_again(other)
+
+            def run_again(other: Mapping[str, Tensor]) -> list[Tensor]:
                 given = iter(other.values())
                 result = flat(model(*(None if t is None else next(given).clone() for t in inputs)))
                 return [tensor.clone() for tensor in result]
@@ -145,6 +148,7 @@ def export(
                 return _compared(file, path, written, expected, comparer, portable, check, chosen)
 
             try:
+                require_no_state(model, before, lambda: run_again(feeds), expected)
                 report = _with_right_branches(attempt, feeds)
             finally:
                 after.restore()
@@ -182,7 +186,7 @@ def _compared(
         if check:
             _require_dynamic(files[0], comparer.dimensions)
             _compare_at_all(comparer, files, chosen)
-            report.compared, report.refused = comparer.compared, comparer.refused
+            report.compared, report.refused = comparer.compared, [*comparer.refused, *comparer.unchanged]
         return report
     except OtherBranchError:
         raise

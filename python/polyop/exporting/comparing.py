@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from polyop._onnx.comparing import compare, with_rounding
 from polyop.exporting.dimensions import Assumptions, Comparison, Dimension, Sizes, fits
-from polyop.exporting.inputs import other_inputs
+from polyop.exporting.inputs import is_discrete, other_choices, other_inputs
 from polyop.exporting.report import ExportError, OtherBranchError, OutputReport, described, listed
 from polyop.packages import register_all
 
@@ -205,6 +206,7 @@ class Comparer:
     def __post_init__(self) -> None:
         self.compared: list[Sizes] = []
         self.refused: list[str] = []
+        self.unchanged: list[str] = []  # inputs that have the example's values in the comparison with other data
 
     def compare_example(self, file: File, expected: Sequence[Tensor], what: str) -> list[OutputReport]:
         """Compares with PyTorch's outputs for the example. Raises ExportError if one differs."""
@@ -230,9 +232,8 @@ class Comparer:
                 first_error = first_error or f"{described(self._changed(sizes))}: the inputs would be too large"
                 continue
             for draw in range(_DRAWS):
-                inputs = other_inputs(self.tensors, self.dimensions, sizes, self.roles, 17 + draw)
                 try:
-                    expected = self.run(inputs)
+                    inputs, expected = self._other_data(sizes, 17 + draw)
                 except Exception as error:  # the model does not accept these sizes or values
                     first_error = first_error or f"{described(self._changed(sizes))}: PyTorch: {_first_line(error)}"
                     break
@@ -245,6 +246,28 @@ class Comparer:
                     raise OtherBranchError(text, sizes, inputs) if self.assumptions.broken(sizes) else ExportError(text)
         if first_error:
             self.refused.append(first_error)
+
+    def _other_data(self, sizes: Sizes, seed: int) -> tuple[dict[str, Tensor], list[Tensor]]:
+        """Returns inputs and PyTorch's outputs for them. At the example's sizes, integers and truth values change as
+        far as the model accepts it."""
+        inputs = other_inputs(self.tensors, self.dimensions, sizes, self.roles, seed)
+        if self._changed(sizes):
+            return inputs, self.run(inputs)
+        choices = other_choices(inputs, self.roles, seed)
+        self.unchanged = [
+            f"other values of '{name}': none are like the example's"
+            for name, tensor in inputs.items()
+            if is_discrete(tensor) and name not in choices
+        ]
+        with suppress(Exception):
+            return {**inputs, **choices}, self.run({**inputs, **choices})
+        for name, other in choices.items():
+            try:
+                self.run({**inputs, name: other})
+                inputs = {**inputs, name: other}
+            except Exception as error:  # the model does not accept them
+                self.unchanged.append(f"other values of '{name}': PyTorch: {_first_line(error)}")
+        return inputs, self.run(inputs)
 
     def require_all_dimensions(self) -> None:
         """Raises ExportError if a dynamic dimension had only the example's size in all comparisons."""

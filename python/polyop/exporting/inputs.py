@@ -2,7 +2,8 @@
 """Inputs of other sizes and values for the comparison of a file with PyTorch, derived from the example's.
 
 They stay in the domain of the example's values, which only its author knows: rows are taken from the example, real
-numbers become smaller and change a little, indices remain indices.
+numbers become smaller and change a little, indices remain indices. Integers and truth values are chosen anew by
+other_choices(), which a model may refuse.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from torch import Tensor
 
 from polyop.exporting.dimensions import Dimension, Sizes, shape_at
 
+_FLIPPED = 0.4  # the part of a mask's truth values that may change
 _ROLES_WITH_IMAGE = ("rois", "rotated_rois", "bezier_rois")  # column 0 is the index of an image
 
 
@@ -38,6 +40,61 @@ def other_inputs(
         )
         for name, tensor in tensors.items()
     }  # fmt: skip
+
+
+def other_choices(tensors: Mapping[str, Tensor], roles: Mapping[str, str], seed: int) -> dict[str, Tensor]:
+    """Returns other values for the integers and truth values among these inputs, of the same sizes; none for those
+    whose values cannot change, such as indices of images and offsets, which ascend.
+
+    Integers get another order along their longest axis, so that rows of coordinates remain rows and indices are as
+    different as before; a single one is smaller. Truth values, and integers of 0 and 1, change in one direction, so
+    that their number differs; the first of each row stays, and no row of a mask becomes uniform.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    changed = {
+        name: _chosen(tensor.detach(), generator)
+        for name, tensor in tensors.items()
+        if is_discrete(tensor) and tensor.numel() > 0 and not roles.get(name)
+    }
+    return {name: other for name, other in changed.items() if not torch.equal(other, tensors[name])}
+
+
+def is_discrete(tensor: Tensor) -> bool:
+    return not tensor.is_floating_point() and not tensor.is_complex()
+
+
+def _chosen(tensor: Tensor, generator: torch.Generator) -> Tensor:
+    if tensor.dtype == torch.bool:
+        return _other_flags(tensor, generator)
+    if tensor.numel() == 1:
+        return torch.where(tensor > 0, tensor - 1, tensor)
+    if bool(((tensor == 0) | (tensor == 1)).all()):
+        return _other_flags(tensor != 0, generator).to(tensor.dtype)
+    axis = tensor.shape.index(max(tensor.shape))
+    steps = tensor.diff(dim=axis)
+    if bool((steps >= 0).all()) and not bool((steps == 1).all()):
+        return tensor
+    order = torch.randperm(tensor.shape[axis], generator=generator)
+    if bool((order.diff() == 1).all()):
+        order = order.roll(1)
+    return tensor.index_select(axis, order.to(tensor.device))
+
+
+def _other_flags(flags: Tensor, generator: torch.Generator) -> Tensor:
+    if flags.numel() == 1:
+        return ~flags
+    directions = [to for to in (True, False) if bool((flags[..., 1:] != to).any())]
+    if not directions:
+        return flags
+    to = directions[int(torch.randint(len(directions), (), generator=generator))]
+    candidates = flags != to
+    candidates[..., 0] = False
+    flips = candidates & (torch.rand(flags.shape, generator=generator) < _FLIPPED).to(flags.device)
+    changed = torch.where(flips if bool(flips.any()) else candidates, to, flags)
+    if flags.dim() > 1:
+        uniform = (changed == to).all(-1, keepdim=True)
+        changed = torch.where(uniform, flags, changed)
+    return changed
 
 
 def _rows(example: int, size: int, generator: torch.Generator) -> Tensor:

@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 import torch
+from torch import Tensor
+
+from polyop.exporting.report import ExportError
 
 _OF_PYTORCH = frozenset(vars(torch.nn.Module()))
 
@@ -15,6 +19,7 @@ class State:
 
     def __init__(self, model: torch.nn.Module) -> None:
         self._values = [(buffer, buffer.detach().clone()) for buffer in model.buffers()]
+        self._named = {name: buffer.detach().clone() for name, buffer in model.named_buffers()}
         self._attributes = [
             (m, type(m), {k: v for k, v in vars(m).items() if k not in _OF_PYTORCH}, dict(m._buffers))
             for m in model.modules()
@@ -37,3 +42,47 @@ class State:
                     module._buffers.clear()
                     module._buffers.update(buffers)
         self.restore_values()
+
+    def changed(self, model: torch.nn.Module) -> dict[str, Tensor]:
+        """Returns copies of those buffers of the model, by name, that now have other values."""
+        now = dict(model.named_buffers())
+        return {n: now[n].detach().clone() for n, v in self._named.items() if n in now and not _equal([v], [now[n]])}
+
+
+def require_no_state(
+    model: torch.nn.Module, before: State, call: Callable[[], list[Tensor]], first: Sequence[Tensor]
+) -> None:
+    """Raises ExportError if outputs depend on a buffer that the call before has changed, such as a counter or what is
+    left of a stream: a file has the value of the buffer before the first call.
+
+    before: the state before that call.
+    call: runs the model in its present state.
+    first: the outputs of that call.
+    """
+    changed = before.changed(model)
+    if not changed or _equal(call(), first):
+        return
+    before.restore()
+    if not _equal(call(), first):  # the model is random
+        return
+    needed = []
+    for name, value in changed.items():
+        before.restore()
+        model.get_buffer(name).copy_(value)
+        if not _equal(call(), first):
+            needed.append(name)
+    names = ", ".join(f"'{name}'" for name in needed or changed)
+    raise ExportError(
+        f"a call changes {names}, on which the outputs of the next call depend: a file keeps nothing from call to call"
+        "\nwrite instead: a forward() with the state as an input, which returns the new state as an output"
+    )
+
+
+def _equal(some: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
+    """Compares as PyTorch's own results are from call to call; NaN equals NaN."""
+    return len(some) == len(others) and all(
+        a.shape == b.shape
+        and a.dtype == b.dtype
+        and (torch.allclose(a, b, equal_nan=True) if a.is_floating_point() or a.is_complex() else torch.equal(a, b))
+        for a, b in zip(some, others, strict=True)
+    )

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import inspect
 import logging
+import sys
+import traceback
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,8 +17,10 @@ from typing import Any
 import onnx
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
-from polyop._aten.advice import advise, advise_on_capture, advise_on_sizes
+from polyop._aten.advice import advise, advise_on_capture, advise_on_sizes, depends_on_values
+from polyop._aten.guards import is_pytorchs
 from polyop._aten.patches import missing
 from polyop._torch.export_record import Record, recording
 from polyop._torch.node_domain import node_domain
@@ -92,6 +96,8 @@ def write(request: Request, path: Path, exporter: str, may_fall_back: bool = Tru
     if written.warnings:
         fixed = [f"the TorchScript exporter would write as the example has it: {w}" for w in written.warnings]
         raise _failed([*reasons, *fixed, _CHOICE]) from failure
+    if depends_on_values(failure):  # the tracer warns of some of the Python numbers that it makes constants, not of all
+        raise _failed([*reasons, _CHOICE]) from failure
     written.refused = "\n".join(advice) or _text(failure)
     return written
 
@@ -172,7 +178,7 @@ def _separate_names(graph: Any) -> None:
 
 def _by_torchscript_or_raise(request: Request, path: Path, reasons: Sequence[str]) -> Written:
     try:
-        with node_domain(request.domain), _quietly() as found:
+        with node_domain(request.domain), _quietly() as found, _Conditions(found) as conditions:
             torch.onnx.export(
                 request.model, request.inputs, str(path), dynamo=False, dynamic_axes=_axes(request.dynamic),
                 input_names=request.input_names, output_names=request.output_names,
@@ -181,7 +187,39 @@ def _by_torchscript_or_raise(request: Request, path: Path, reasons: Sequence[str
     except Exception as error:  # exporters raise errors of any type
         raise _failed([*reasons, f"torchscript: {_text(error)}"]) from error
     fixed = [w for w in found if issubclass(w.category, torch.jit.TracerWarning)]
-    return Written("torchscript", warnings=list(dict.fromkeys(_described(w) for w in fixed)))
+    lines = [*(_described(w) for w in fixed), *conditions.lines]
+    return Written("torchscript", warnings=list(dict.fromkeys(lines)))
+
+
+_ASKED = frozenset(
+    getattr(owner, name) for owner in (torch, Tensor) for name in ("allclose", "equal", "is_nonzero")
+)  # fmt: skip
+
+
+class _Conditions(TorchFunctionMode):
+    """Notes in `lines` where a program asks for the Python value of a condition of which PyTorch's tracer does not
+    warn. Gives those of which it warns the lines of the program: they are called from here."""
+
+    def __init__(self, found: Sequence[warnings.WarningMessage]) -> None:
+        super().__init__()
+        self._found = found
+        self.lines: list[str] = []
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        before = len(self._found)
+        result = func(*args, **(kwargs or {}))
+        asked, warned = func in _ASKED, [w for w in self._found[before:] if is_pytorchs(w.filename)]
+        if asked or warned:
+            stack = traceback.walk_stack(sys._getframe(1))
+            called = ((frame.f_code.co_filename, line) for frame, line in stack)
+            file, line = next((at for at in called if not is_pytorchs(at[0])), ("", 0))
+            for warning in warned:
+                warning.filename, warning.lineno = file or warning.filename, line or warning.lineno
+            if asked:
+                self.lines.append(f"{file}:{line}: torch.{func.__name__} gives the example's value")
+        return result
 
 
 def _axes(dynamic: Mapping[str, Mapping[int, Any]] | None) -> dict[str, dict[int, str]] | None:
