@@ -49,6 +49,22 @@ def test_ranges() -> None:
     check(_ranges, _random(9), others=[(_random(2),), (_random(14),)], dynamic=[(0,)])
 
 
+def _ranges_by_fractions(x: torch.Tensor) -> Any:
+    n = x.shape[0]
+    return (
+        torch.arange(0, n * 0.1, 0.1), torch.arange(1, n, 0.3), torch.arange(n / 4), torch.arange(n * 0.1, 0, -0.1),
+        torch.arange(-0.5, n * 0.25, 0.25), torch.arange(n, 0, step=-0.3, dtype=torch.float64), torch.arange(n),
+        torch.arange(n * 0.29, dtype=torch.int64), torch.arange(0.5, n * 0.1 + 0.5, 1, dtype=torch.int32),
+        torch.arange(0, 2 * n, 3),
+    )  # fmt: skip
+
+
+def test_ranges_by_fractions() -> None:
+    """A number of elements is rounded in float64: 11 * 0.1 / 0.1 is 11 there, but more in float32."""
+    others = [(_random(n),) for n in range(1, 201)]
+    check(_ranges_by_fractions, _random(20), others=others, dynamic=[(0,)])
+
+
 def _combinations(x: torch.Tensor) -> Any:
     chosen = [torch.combinations(x, r, again) for r in (1, 2, 3) for again in (False, True)]
     return *chosen, torch.combinations(x > 0), *torch.tensor_split(x, 3), *x.tensor_split(sections=2)

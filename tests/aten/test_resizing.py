@@ -111,6 +111,30 @@ def test_dynamic_sizes_that_are_rounded_otherwise_in_float32() -> None:
     check(call, _random(1, 1, 13, 9), others=others, dynamic=[(2, 3)], atol=1e-4)
 
 
+@pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic"])
+def test_sizes_that_a_factor_does_not_change(mode: str) -> None:
+    """PyTorch ignores the factor of such an axis, but not for bicubic; "nearest" ignores one that doubles a size."""
+    factors = {"bilinear": ((1.1, False), (1.1, True)), "nearest": ((1.1, False), (2.3, False))}
+
+    def call(x: torch.Tensor) -> list[torch.Tensor]:
+        return [
+            F.interpolate(x, scale_factor=factor, mode=mode, antialias=antialias)
+            for factor, antialias in factors.get(mode, ((1.3, False), ((1.0, 1.1), False)))
+        ]
+
+    others = [(_random(1, 1, height, width),) for height in (2, 3, 5, 9, 11) for width in (2, 3, 8, 10)]
+    check(call, _random(1, 1, 20, 23), others=others, dynamic=[(2, 3)], atol=1e-4)
+    check(call, _random(1, 1, 3, 3), atol=1e-4)
+    check(call, _random(1, 1, 3, 11), atol=1e-4)
+
+
+def test_factor_of_nearest_pixels_of_rows() -> None:
+    """Only for images does "nearest" ignore a factor that does not change the size."""
+    call = lambda x: F.interpolate(x, scale_factor=1.1)  # noqa: E731
+    check(call, _random(1, 1, 3))
+    check(call, _random(1, 1, 23), others=[(_random(1, 1, size),) for size in (2, 3, 9, 11)], dynamic=[(2,)])
+
+
 def test_nearest_pixels_that_are_rounded_otherwise_in_a_division() -> None:
     """Of 82 pixels of 2, the 42nd is the first in PyTorch, and the second by ONNX's rule."""
     check(lambda x: F.interpolate(x, 82), _random(1, 1, 2))

@@ -40,6 +40,32 @@ def linspace(
     return result.to(dtype)
 
 
+_WHOLE_LIMITS = torch.arange(3.1, dtype=torch.int64).numel() == 3
+"""Whether this PyTorch rounds the limits of a range of int64 before it counts the elements."""
+
+
+def arange(*limits: Any, dtype: torch.dtype | None = None, device: Any = None, out: Any = None, **how: Any) -> Any:
+    """Counts the elements in float64, as PyTorch does: the exporter converts the limits to float32 before."""
+    names = ("end",) if len(limits) == 1 else ("start", "end", "step")
+    given = {"start": 0, "step": 1, **dict(zip(names, limits, strict=False)), **how}
+    start, end, step = values = given["start"], given["end"], given["step"]
+    fractions = [isinstance(value, (float, torch.SymFloat)) for value in values]
+    if out is not None or _are_constant(*values) or not any(fractions) or any(isinstance(v, Tensor) for v in values):
+        return NotImplemented
+    dtype = dtype or torch.get_default_dtype()
+    if not dtype.is_floating_point:
+        whole = [torch.sym_int(value) for value in values]
+        if dtype == torch.int64 and _WHOLE_LIMITS:
+            return torch.arange(*whole, dtype=dtype, device=device)
+    # Not `end - 0`: a symbol of the difference is no product of the step any more.
+    span = end if _are_constant(start) and start == 0 else end - start
+    count = math.ceil(span if _are_constant(step) and step == 1 else span / step)
+    if not dtype.is_floating_point:
+        return (torch.arange(count, device=device) * whole[2] + whole[0]).to(dtype)
+    first, by = (torch.tensor(v, dtype=torch.float64, device=device) if _are_constant(v) else v for v in (start, step))
+    return (torch.arange(count, dtype=torch.float64, device=device) * by + first).to(dtype)
+
+
 def logspace(
     start: Any, end: Any, steps: Any, base: float = 10.0, *, dtype: torch.dtype | None = None, device: Any = None,
     **how: Any,
@@ -130,6 +156,7 @@ def tensor_split(input: Tensor, sections: Any = None, dim: int = 0, **other: Any
 
 
 REPLACED: dict[Any, Callable[..., Any]] = {
+    torch.arange: arange,
     torch.linspace: linspace,
     torch.logspace: logspace,
     torch.hann_window: _window(_hann),

@@ -87,8 +87,22 @@ def _lanczos(distance: Tensor) -> Tensor:
     return torch.where(x < 3, torch.sinc(x) * torch.sinc(x / 3), torch.zeros_like(x))
 
 
+def _are_equal(a: Any, b: Any, device: torch.device) -> bool | Tensor:
+    """Returns whether extents are equal, as a tensor if that depends on sizes that are dynamic."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a == b
+    x, y = (torch.scalar_tensor(extent, dtype=torch.int64, device=device) for extent in (a, b))
+    return x == y
+
+
+def _either(condition: bool | Tensor, yes: Tensor, no: Tensor) -> Tensor:
+    if isinstance(condition, bool):
+        return yes if condition else no
+    return torch.where(condition, yes, no)
+
+
 def _step(inputs: Any, outputs: Any, align_corners: bool, scale: float | None) -> Any:
-    """Returns the distance of two output pixels in input pixels."""
+    """Returns the distance of two output pixels in input pixels, for an axis whose size changes."""
     if align_corners:
         return (inputs - 1) / (outputs - 1) if outputs > 1 else 0.0
     return 1 / scale if scale is not None and scale > 0 else inputs / outputs
@@ -97,10 +111,16 @@ def _step(inputs: Any, outputs: Any, align_corners: bool, scale: float | None) -
 def _filtered(
     self: Tensor, axis: int, outputs: Any, step: Any, filter: Callable[[Tensor], Tensor], reach: float
 ) -> Tensor:
+    """PyTorch leaves an axis as it is if its size stays the same, whatever the step."""
     inputs = self.shape[axis]
+    same = _are_equal(inputs, outputs, self.device)
+    if same is True:
+        return self
     stretch = torch.sym_max(step, 1.0)  # of sizes that are dynamic, too
     support = reach * stretch
-    centre = (torch.arange(outputs, device=self.device, dtype=self.dtype) + 0.5) * step
+    middle = torch.arange(outputs, device=self.device, dtype=self.dtype) + 0.5
+    # The size can stay the same for steps of at most 1, for which no filter is stretched.
+    centre = _either(same if isinstance(step, float) and 0.5 < step < 1 else False, middle, middle * step)
     first = (centre - support + 0.5).to(torch.int64).clamp(min=0).unsqueeze(1)
     last = (centre + support + 0.5).to(torch.int64).clamp(max=inputs).unsqueeze(1)
     pixel = first + torch.arange(math.ceil(2 * support) + 1, device=self.device)
@@ -139,7 +159,7 @@ def _is_ratio(inputs: Any, outputs: Any, scale: float | None) -> bool:
     """Returns True if the scale is that of the sizes."""
     if scale is None or scale <= 0 or scale == int(scale):
         return True
-    return isinstance(inputs, int) and isinstance(outputs, int) and inputs * scale == outputs
+    return isinstance(inputs, int) and isinstance(outputs, int) and outputs in (inputs, inputs * scale)
 
 
 _WHEN = "align_corners=True, or a scale that is no ratio of the sizes"
@@ -151,12 +171,20 @@ decomposes("aten::_upsample_lanczos2d_aa")(_antialiased(_lanczos, 3.0, resize=Fa
 # ---- the nearest pixel -----------------------------------------------------------------------------
 
 
-def _nearest_indices(inputs: Any, outputs: Any, scale: float | None, exact: bool, device: torch.device) -> Tensor:
-    at = torch.arange(outputs, device=device).to(torch.float32)
-    return (((at + 0.5) if exact else at) * _step(inputs, outputs, False, scale)).to(torch.int64).clamp(max=inputs - 1)
+def _nearest_indices(
+    inputs: Any, outputs: Any, scale: float | None, exact: bool, in_plane: bool, device: torch.device
+) -> Tensor:
+    """`in_plane`: of an image, where the mode "nearest" ignores a scale that keeps or doubles the size."""
+    at = torch.arange(outputs, device=device)
+    pixel = at.to(torch.float32)
+    index = (((pixel + 0.5) if exact else pixel) * _step(inputs, outputs, False, scale)).to(torch.int64)
+    if scale is not None and in_plane and not exact:
+        index = _either(_are_equal(2 * inputs, outputs, device), at // 2, index)
+        index = _either(_are_equal(inputs, outputs, device), at, index)
+    return index.clamp(max=inputs - 1)
 
 
-def _is_resized(inputs: Any, outputs: Any, scale: float | None) -> bool:
+def _is_resized(inputs: Any, outputs: Any, scale: float | None, in_plane: bool) -> bool:
     """Returns True if ONNX's Resize has as many pixels as PyTorch, and takes the same ones.
 
     PyTorch multiplies the index of a pixel by a step, Resize divides it by the scale.
@@ -170,6 +198,10 @@ def _is_resized(inputs: Any, outputs: Any, scale: float | None) -> bool:
     if scale is not None and floor_scale(inputs, scale) != outputs:
         return False
     ratio = float32(scale if scale is not None else outputs / inputs)
+    if scale is not None and outputs == inputs:
+        return False  # runtimes ignore the scale if no size changes
+    if in_plane and outputs == 2 * inputs:
+        scale = None
     step = float32(1 / scale if scale is not None else inputs / outputs)
     return all(int(float32(i * step)) == int(float32(i / ratio)) for i in range(outputs))
 
@@ -183,11 +215,12 @@ def _nearest(
     if output_size is None:
         output_size = [_scaled(self.shape[axis], scale) for axis, scale in zip(axes, scales, strict=True)]
     parts = list(zip(axes, output_size, scales, strict=True))
-    if not exact and all(_is_resized(self.shape[axis], size, scale) for axis, size, scale in parts):
+    in_plane = self.dim() == 4
+    if not exact and all(_is_resized(self.shape[axis], size, scale, in_plane) for axis, size, scale in parts):
         return NotImplemented
     for axis, size, scale in parts:
-        if size is not self.shape[axis]:
-            index = _nearest_indices(self.shape[axis], size, scale, exact, self.device)
+        if scale not in (None, 1) or _are_equal(self.shape[axis], size, self.device) is not True:
+            index = _nearest_indices(self.shape[axis], size, scale, exact, in_plane, self.device)
             self = self.index_select(axis, index)
     return self
 
@@ -217,10 +250,12 @@ for _prefix, _exact in (("upsample_nearest", False), ("_upsample_nearest_exact",
     decomposes(*(f"aten::{_prefix}{n}d" for n in (1, 2, 3)), without=_without, when=_when)(_call)
 
 
-# ---- scales whose product with a size is an integer in only one of float32 and float64 ---------
+# ---- scales whose product with a size is an integer in only one of float32 and float64, or that PyTorch ignores
 
 
 def _with_sizes_of_pytorch(target: str) -> Callable[..., Any]:
+    linear = "linear" in target
+
     def call(
         input: Tensor, output_size: Sequence[Any] | None, align_corners: bool, scale_factors: Sequence[float] | None
     ) -> Any:
@@ -229,9 +264,11 @@ def _with_sizes_of_pytorch(target: str) -> Callable[..., Any]:
         sizes = input.shape[2:]
         expected = [_scaled(n, s) if isinstance(n, int) else None for n, s in zip(sizes, scale_factors, strict=True)]
         parts = list(zip(sizes, expected, scale_factors, strict=True))
-        if all(out is None or floor_scale(n, s) == out for n, out, s in parts):
+        if linear:  # PyTorch leaves an axis as it is if its size stays the same
+            parts = [(n, out, 1.0 if out == n else s) for n, out, s in parts]
+        near = [s if out is None or floor_scale(n, s) == out else scale_for(n, out, s) for n, out, s in parts]
+        if near == list(scale_factors):
             return NotImplemented
-        near = [s if out is None else scale_for(n, out, s) for n, out, s in parts]
         assert None not in near, "a scale that differs by a rounding has the size"
         operator: Any = overload(target)
         return operator(input, None, align_corners, near)

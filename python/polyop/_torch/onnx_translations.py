@@ -6,6 +6,7 @@ onnx_decompositions.py passes them to the exporter.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -70,38 +71,91 @@ def _number(value: Any, dtype: Any) -> Any:
     return _standard("Constant", [], {"value": onnx_ir.tensor(value, dtype)})
 
 
-def resize(write: Callable[..., Any], self: Any, scale_factors: Sequence[float], *args: Any, **given: Any) -> Any:
-    """Replaces the exporter's function that writes a Resize by factors, for sizes that the file does not know.
+def resize(
+    write: Callable[..., Any], self: Any, scale_factors: Sequence[float], mode: str,
+    coordinate_transformation_mode: str, **given: Any,
+) -> Any:  # fmt: skip
+    """Replaces the exporter's function that writes a Resize by factors.
 
-    Resize rounds the float32 product of a size and a factor down, PyTorch the float64 product. Where they differ, the
-    factor is the next one of float32.
+    Resize rounds the float32 product of a size and a factor down, PyTorch the float64 product. Where they differ in a
+    size that the file does not know, the factor is the next one of float32.
+
+    PyTorch ignores the factor of an axis whose size stays the same, if the mode is linear. Runtimes ignore all factors
+    if no size changes, which is wrong for cubic ones: then the last pixels are repeated, and the result is cut.
     """
     axes = list(enumerate(scale_factors, 2))
+    cut = None
+    if mode == "cubic" and coordinate_transformation_mode == "half_pixel" and _may_stay(self, axes):
+        axis, factor = max(axes, key=operator.itemgetter(1))
+        cut = axis, _new_size(self, axis, factor)
+        self = _lengthened(self, axis, axes)
     scales = None
     if any(not isinstance(self.shape[axis], int) and factor != int(factor) for axis, factor in axes):
         parts = [_number([1.0, 1.0], onnx_ir.DataType.FLOAT)]
-        parts += [_factor(self, axis, factor) for axis, factor in axes]
+        parts += [_factor(self, axis, factor, mode == "linear") for axis, factor in axes]
         scales = _standard("Concat", parts, {"axis": 0})
-    result = write(self, scale_factors, *args, **given)
+    result = write(self, scale_factors, mode, coordinate_transformation_mode, **given)
     if scales is not None:
         result.producer().replace_input_with(2, scales)
+    if cut is not None:
+        integer = onnx_ir.DataType.INT64
+        end = _standard("Cast", [cut[1]], {"to": integer.value})
+        result = _standard("Slice", [result, _number([0], integer), end, _number([cut[0]], integer)])
     return result
 
 
-def _factor(self: Any, axis: int, factor: float) -> Any:
+def _may_stay(self: Any, axes: list[tuple[int, float]]) -> bool:
+    """Returns True if all sizes may stay the same, by factors that are not all 1."""
+    sizes = [(self.shape[axis], factor) for axis, factor in axes]
+    stay = all(int(n * f) == n if isinstance(n, int) else 1 <= f < 2 for n, f in sizes)
+    return stay and any(factor > 1 for _, factor in axes)
+
+
+def _lengthened(self: Any, axis: int, axes: list[tuple[int, float]]) -> Any:
+    """Repeats the last pixels of an axis so often that its size changes, if no size does otherwise."""
+    integer = onnx_ir.DataType.INT64
+    more = math.ceil(1 / (dict(axes)[axis] - 1))
+    changes = [
+        _standard("Sub", [_new_size(self, i, factor), _as_double(_size(self, i))]) for i, factor in axes if factor > 1
+    ]
+    changed = _standard("Cast", [_standard("Sum", changes)], {"to": onnx_ir.DataType.BOOL.value})
+    count = _standard("Where", [changed, _number([0], integer), _number([more], integer)])
+    dims = len(self.shape)
+    pads = [_number([0] * (dims + axis), integer), count, _number([0] * (dims - 1 - axis), integer)]
+    result = _standard("Pad", [self, _standard("Concat", pads, {"axis": 0})], {"mode": "edge"})
+    result.dtype = self.dtype
+    sizes = [None if i == axis else size for i, size in enumerate(self.shape)]
+    result.shape = onnx_ir.Shape(sizes)
+    return result
+
+
+def _size(self: Any, axis: int) -> Any:
+    return _standard("Shape", [self], {"start": axis, "end": axis + 1})
+
+
+def _new_size(self: Any, axis: int, factor: float) -> Any:
+    """Returns the size [1] that PyTorch computes from a factor, as a float64."""
+    return _standard(
+        "Floor", [_standard("Mul", [_as_double(_size(self, axis)), _number([factor], onnx_ir.DataType.DOUBLE)])]
+    )
+
+
+def _factor(self: Any, axis: int, factor: float, linear: bool) -> Any:
     """Returns the factor [1] with which Resize gives an axis as many pixels as PyTorch."""
-    single, double = onnx_ir.DataType.FLOAT, onnx_ir.DataType.DOUBLE
+    single = onnx_ir.DataType.FLOAT
     near = float32(factor)
     if isinstance(self.shape[axis], int) or factor == int(factor):
         return _number([near], single)
-    size = _standard("Shape", [self], {"start": axis, "end": axis + 1})
-    got = _standard("Floor", [_standard("Mul", [_as_single(size), _number([near], single)])])
-    exact = _standard("Floor", [_standard("Mul", [_as_double(size), _number([factor], double)])])
-    expected = _as_single(exact)
+    size = _as_single(_size(self, axis))
+    got = _standard("Floor", [_standard("Mul", [size, _number([near], single)])])
+    expected = _as_single(_new_size(self, axis, factor))
     result = _number([near], single)
     for relation, towards in (("Less", float("inf")), ("Greater", 0.0)):
         differs = _standard(relation, [got, expected])
         result = _standard("Where", [differs, _number([next_float32(near, towards)], single), result])
+    if linear and 1 < factor < 2:
+        stays = _standard("Equal", [expected, size])
+        result = _standard("Where", [stays, _number([1.0], single), result])
     return result
 
 
