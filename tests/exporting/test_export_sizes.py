@@ -18,7 +18,8 @@ from torch import Tensor
 
 import polyop
 from polyop._aten.guards import Guard
-from polyop.exporting.dimensions import Assumptions, given_comparisons, read_dimensions, standard_comparisons
+from polyop.exporting.assumptions import Assumptions
+from polyop.exporting.dimensions import given_comparisons, read_dimensions, standard_comparisons
 from polyop.exporting.inputs import other_inputs
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -83,6 +84,14 @@ def loop_over_size(x: Tensor) -> Tensor:
 
 def far_branch(x: Tensor) -> Tensor:
     return x * 2 if x.shape[0] > 300 else x + 1
+
+
+def large_half(x: Tensor) -> Tensor:
+    return x * 2 if 0.5 * x.shape[0] > 450 else x + 1
+
+
+def only_for_many(x: Tensor) -> Tensor:
+    return x * 2 if x.shape[0] > 1000000 else x + 1
 
 
 def twice_the_half(x: Tensor) -> Tensor:
@@ -161,10 +170,11 @@ def test_the_line_of_a_size_that_an_equal_one_makes_constant(tmp_path: Path) -> 
         (size_as_key, (1, 16), "math.ceil(time / 4) == 4", 1, "(n + k - 1) // k"),
         (far_branch, (6,), "time <= 300", 1, "torch.cond in place of `if`\nor state the sizes that the model is for: "
          "torch.export.Dim('time', max=300)"),
+        (large_half, (6,), "<= 450.0", 1, "torch.export.Dim('time', max=900)"),
         (twice_the_half, (1, 1, 16), "(2*(time // 2)) == time", 2, "2 * torch.export.Dim('time_2')"),
         (at_least_six, (8,), "time >= 6", 1, "torch.export.Dim('time', min=6)"),
     ],
-    ids=["branch", "number", "far", "multiples", "least"],
+    ids=["branch", "number", "far", "half", "multiples", "least"],
 )  # fmt: skip
 def test_a_file_of_the_example_size_alone_is_refused(
     function: Callable[..., Any], shape: Sequence[int], condition: str, at: int, advice: str, tmp_path: Path
@@ -449,8 +459,52 @@ def test_guards_choose_sizes_that_break_them() -> None:
     guards = [Guard("L['x'].size()[0] <= 300", "model.py:7"), Guard("(L['x'].size()[0] % 2) == 0", "")]
     assumptions = Assumptions(guards, dimensions, {"x": "x"})
     chosen = [dict(c.options[0])["n"] for c in assumptions.not_tested(dimensions, [{"n": 8}, {"n": 11}])]
-    assert chosen == [512]
+    assert chosen == [302]
     assert assumptions.broken({"n": 513}) == ["n <= 300, at model.py:7", "(n % 2) == 0"]
+
+
+@pytest.mark.parametrize(
+    ("conditions", "example", "chosen"),
+    [
+        (["N != 777"], (3,), {"n": 777}),
+        (["4*N != 3108"], (3,), {"n": 777}),
+        (["N*M <= 5000"], (3, 4), {"n": 3, "m": 1667}),
+        (["N*M <= 50000"], (3, 4), {"n": 194, "m": 259}),
+        (["N*M != 769"], (3, 4), {"n": 1, "m": 769}),
+        (["(N % 7) == 3", "N <= 20"], (3,), {"n": 24}),
+        (["torch._sym_sqrt(torch.sym_float(N)) <= 40.0"], (3,), {"n": 1601}),
+        (["(800 / min(N, M))*torch.sym_float(max(N, M)) <= 1333.0"], (30, 40), {"n": 24, "m": 40}),
+    ],
+)
+def test_sizes_that_break_a_condition_alone(
+    conditions: Sequence[str], example: Sequence[int], chosen: dict[str, int]
+) -> None:
+    dimensions = read_dimensions({"x": dict(enumerate("nm"[: len(example)]))}, {"x": torch.rand(tuple(example))})
+    guards = [Guard(c.replace("N", "L['x'].size()[0]").replace("M", "L['x'].size()[1]"), "") for c in conditions]
+    assumptions = Assumptions(guards, dimensions, {"x": "x"})
+    compared = [{name: 2 * size for name, size in zip("nm", example, strict=False)}]
+    assert chosen in [dict(c.options[0]) for c in assumptions.not_tested(dimensions, compared)]
+    assert assumptions.not_evaluated(dimensions) == []
+
+
+def test_advice_of_a_dimension_has_no_size_that_breaks_the_condition() -> None:
+    dimensions = read_dimensions({"x": {0: "n"}}, {"x": torch.rand(3)})
+    assumptions = Assumptions([Guard("L['x'].size()[0] != 777", "")], dimensions, {"x": "x"})
+    assert list(assumptions.stated({"n": 777}, dimensions)) == ["torch.export.Dim('n', max=776)"]
+
+
+def test_a_condition_that_cannot_be_evaluated_is_in_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("polyop.exporting.conditions._FUNCTIONS", {"__builtins__": {}})
+    report = export(large_half, torch.rand(6), tmp_path / "a.onnx", dynamic={"x": {0: "n"}})
+    assert report.refused == [
+        f"the file assumes 0.5*torch.sym_float(n) <= 450.0, at {line_of(large_half, 1)}, which polyop cannot evaluate"
+    ]
+
+
+def test_a_condition_that_only_large_sizes_break_is_in_the_report(tmp_path: Path) -> None:
+    report = export(only_for_many, torch.rand(6), tmp_path / "a.onnx", dynamic={"x": {0: "n"}})
+    assumed = f"the file assumes n <= 1000000, at {line_of(only_for_many, 1)}"
+    assert report.refused == [f"n 1000001: the inputs would be too large; {assumed}"]
 
 
 def test_given_sizes_run_together() -> None:

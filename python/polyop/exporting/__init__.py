@@ -24,9 +24,9 @@ from polyop._aten.patches import missing
 from polyop._onnx.atomic_file import prepare_folder
 from polyop._onnx.files import external_files
 from polyop._onnx.roles import role_of
+from polyop.exporting.assumptions import Assumptions
 from polyop.exporting.comparing import Comparer, File, Tolerance, flat
 from polyop.exporting.dimensions import (
-    Assumptions,
     Comparison,
     Dimension,
     comparison,
@@ -206,6 +206,7 @@ def _compare_at_all(comparer: Comparer, files: Sequence[File], chosen: Sequence[
     for each in [comparison([example]), *runs]:
         comparer.compare_at(files, each if chosen else assumptions.with_fulfilled(each, dimensions))
     if chosen is None:
+        comparer.note_unknown()
         compared = [{**example, **sizes} for sizes in comparer.compared]
         for each in assumptions.not_tested(dimensions, compared):
             comparer.compare_at(files, each)

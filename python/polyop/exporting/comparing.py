@@ -18,7 +18,9 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from polyop._onnx.comparing import compare, with_rounding
-from polyop.exporting.dimensions import Assumptions, Comparison, Dimension, Sizes, fits
+from polyop.exporting.assumptions import Assumptions
+from polyop.exporting.breaking import is_small
+from polyop.exporting.dimensions import Comparison, Dimension, Sizes, fits
 from polyop.exporting.inputs import is_discrete, other_choices, other_inputs
 from polyop.exporting.report import ExportError, OtherBranchError, OutputReport, described, listed
 from polyop.packages import register_all
@@ -228,8 +230,10 @@ class Comparer:
         """Compares at the first of the sizes that PyTorch accepts. Raises ExportError if a file differs or fails."""
         first_error = ""
         for sizes in comparison.sizes():
-            if not fits(sizes, self.dimensions, self.tensors):
-                first_error = first_error or f"{described(self._changed(sizes))}: the inputs would be too large"
+            if not self._can_run(sizes, comparison):
+                assumed = f"; the file assumes {comparison.breaks}" if comparison.breaks else ""
+                what = f"the inputs would be too large{assumed}"
+                first_error = first_error or f"{described(self._changed(sizes))}: {what}"
                 continue
             for draw in range(_DRAWS):
                 try:
@@ -268,6 +272,15 @@ class Comparer:
             except Exception as error:  # the model does not accept them
                 self.unchanged.append(f"other values of '{name}': PyTorch: {_first_line(error)}")
         return inputs, self.run(inputs)
+
+    def _can_run(self, sizes: Sizes, comparison: Comparison) -> bool:
+        is_chosen = not comparison.breaks or is_small(sizes, self.dimensions)
+        return is_chosen and fits(sizes, self.dimensions, self.tensors)
+
+    def note_unknown(self) -> None:
+        """Adds to the report the conditions that no sizes can be found for."""
+        unknown = self.assumptions.not_evaluated(self.dimensions)
+        self.refused += [f"the file assumes {line}, which polyop cannot evaluate" for line in unknown]
 
     def require_all_dimensions(self) -> None:
         """Raises ExportError if a dynamic dimension had only the example's size in all comparisons."""

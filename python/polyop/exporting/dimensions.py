@@ -4,22 +4,16 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, islice
 from typing import Any
 
 from torch import Tensor
 
-from polyop._aten.guards import Guard
 from polyop._base.extents import is_prime
 
-_FAR_SIZES = (128, 256, 512, 1024)  # tried for conditions such as `size > 100`
-_HUGE = 1 << 20
 _MAX_ELEMENTS = 1 << 26  # of an input
-_SIZE_OF = re.compile(r"L\['(\w+)'\]((?:\[\d+\])?)\.size\(\)\[(\d+)\]")
-_EQUAL = re.compile(r"^\(?(\w+)\)? == \(?(\w+)\)?$")
 
 
 @dataclass(frozen=True)
@@ -37,6 +31,11 @@ class Dimension:
     """Whether the exporter may make it static: Dim.AUTO."""
     factor: int = 1
     """Sizes are multiples of it, such as those of 8 * Dim(name)."""
+
+    root: str = ""
+    """The name of the Dim that it is computed from, such as n of 8 * Dim('n') + 2, which guards may have, too."""
+    of_size: str = ""
+    """Python code that computes the root's size from {size}."""
 
     def has(self, size: int) -> bool:
         return self.low <= size and (self.high is None or size <= self.high) and size % self.factor == 0
@@ -56,6 +55,8 @@ class Comparison:
     """Sizes to compare at: the first of the options that PyTorch accepts."""
 
     options: tuple[tuple[tuple[str, int], ...], ...]
+    breaks: str = ""
+    """The condition that they break, if that is why they were chosen."""
 
     def sizes(self) -> Iterator[Sizes]:
         yield from map(dict, self.options)
@@ -100,145 +101,14 @@ def _dimension(stated: Any, tensor: str, axis: int, size: int) -> Dimension | No
     bound = high if isinstance(high, int) and high < 1 << 40 else None
     of = getattr(stated, "fn", None)  # of a product such as 8 * Dim(name), or of a sum
     factor = int(of(1) - of(0)) if of is not None and of(0) == 0 else 1
-    return Dimension(name, ((tensor, axis),), size, max(int(low or 0), 1), bound, kind == "AUTO", factor)
+    root = getattr(getattr(stated, "root", None), "__name__", "") if of is not None else ""
+    of_size = f"(({{size}} - {int(of(0))}) // {int(of(1) - of(0))})" if of is not None else ""
+    lowest = max(int(low or 0), 1)
+    return Dimension(name, ((tensor, axis),), size, lowest, bound, kind == "AUTO", factor, root, of_size)
 
 
-class Assumptions:
-    """The guards of a capture, as conditions on dynamic dimensions."""
-
-    def __init__(self, guards: Iterable[Guard], dimensions: Mapping[str, Dimension], names: Mapping[str, str]) -> None:
-        """`names`: the input of each parameter, as guards write it, such as x or args[0]."""
-        self._all: list[tuple[str, str, dict[str, str]]] = []  # condition, line, dimension by its name in the condition
-        by_axis = {axis: d.name for d in dimensions.values() for axis in d.axes}
-        for guard in guards:
-            used: dict[str, str] = {}
-
-            def name_of(match: re.Match[str], used: dict[str, str] = used) -> str:
-                axis = names.get(match[1] + match[2], ""), int(match[3])
-                dimension = by_axis.get(axis, "")
-                key = next((k for k, d in used.items() if d == dimension), f"s{len(used)}")
-                used[key] = dimension
-                return key
-
-            condition = _SIZE_OF.sub(name_of, guard.condition)
-            if used and all(used.values()):
-                self._all.append((condition, guard.line, used))
-
-    def equal(self) -> Iterator[tuple[str, str]]:
-        """Yields pairs of dimensions that have one size."""
-        for condition, _, used in self._all:
-            if (match := _EQUAL.match(condition)) and {match[1], match[2]} <= set(used):
-                yield used[match[1]], used[match[2]]
-
-    def with_fulfilled(self, each: Comparison, dimensions: Mapping[str, Dimension]) -> Comparison:
-        """Appends options whose sizes fulfil the equations between dimensions, such as that of a mask: past + time.
-
-        They come last: where PyTorch accepts the sizes without, an equation holds for the example by chance."""
-        return comparison([*each.sizes(), *(self._fulfilling(sizes, dimensions) for sizes in each.sizes())])
-
-    def _fulfilling(self, sizes: Sizes, dimensions: Mapping[str, Dimension]) -> Sizes:
-        """Changes the dimensions that have the example's size, if that suffices, and otherwise another one."""
-        for condition, _, used in self._all:
-            if " == " not in condition or len(used) < 2 or _holds(condition, used, sizes) is not False:
-                continue
-            names = sorted(used.values(), key=lambda name: sizes[name] != dimensions[name].example)
-            options = (
-                {**sizes, name: size}
-                for name in names
-                for size in range(1, 4 * sum(sizes.values()))
-                if dimensions[name].has(size)
-            )
-            sizes = next((other for other in options if _holds(condition, used, other)), sizes)
-        return sizes
-
-    def broken(self, sizes: Mapping[str, int]) -> list[str]:
-        """Returns the conditions that these sizes do not fulfil, those with a line of the program first."""
-        found = [(line, text) for text, line, used in self._all if _holds(text, used, sizes) is False]
-        texts = [_readable(text, line, self._names(text)) for line, text in sorted(found, key=lambda f: not f[0])]
-        return list(dict.fromkeys(texts))
-
-    def stated(self, sizes: Mapping[str, int], dimensions: Mapping[str, Dimension]) -> Iterator[str]:
-        """Yields torch.export.Dim for sizes that fulfil all the conditions of one dimension which these sizes break."""
-        broken = [(text, used) for text, _, used in self._all if _holds(text, used, sizes) is False]
-        for name in sorted({name for _, used in broken for name in used.values()}):
-            of = [(text, used) for text, used in broken if set(used.values()) == {name}]
-
-            def fulfils(size: int, of: list[tuple[str, dict[str, str]]] = of, name: str = name) -> bool:
-                return all(_holds(text, used, {name: size}) for text, used in of)
-
-            if of and (text := _dim_of(dimensions[name], fulfils)):
-                yield text
-
-    def _names(self, condition: str) -> dict[str, str]:
-        return next(used for text, _, used in self._all if text == condition)
-
-    def not_tested(
-        self, dimensions: Mapping[str, Dimension], compared: Sequence[Sizes], limit: int = 3
-    ) -> Iterator[Comparison]:
-        """Yields sizes that break the conditions which the sizes of `compared`, and those yielded before, fulfil."""
-        example = {d.name: d.example for d in dimensions.values()}
-        done = [*compared]
-        for condition, _, used in self._all:
-            if any(_holds(condition, used, sizes) is False for sizes in done) or not _holds(condition, used, example):
-                continue
-            if (match := _EQUAL.match(condition)) and {match[1], match[2]} <= set(used):
-                continue  # inputs of one size
-            for name in used.values():
-                options = islice(_breaking(condition, used, example, dimensions[name]), limit)
-                if chosen := [{**example, name: size} for size in options]:
-                    done.append(chosen[0])
-                    yield comparison(chosen)
-                    break
-
-
-def _dim_of(dimension: Dimension, is_valid: Callable[[int], bool]) -> str:
-    """Returns the code of a Dim for valid sizes: all from one on, multiples, or some near the example's."""
-    example, name = dimension.example, dimension.name
-    low = next(size for size in range(example, 0, -1) if size == 1 or not is_valid(size - 1))
-    if all(map(is_valid, (*range(example, 2 * example + _FAR_SIZES[-1]), _HUGE))):
-        return f"torch.export.Dim('{name}', min={low})"
-    for factor in range(2, example + 1):
-        if example % factor == 0 and all(map(is_valid, (*range(factor, 64 * factor, factor), factor * _HUGE))):
-            return f"{factor} * torch.export.Dim('{name}_{factor}')"
-    high = next(size for size in count(example) if not is_valid(size + 1))
-    least = f"min={low}, " if low > 1 else ""
-    return f"torch.export.Dim('{name}', {least}max={high})" if high > low else ""
-
-
-def _breaking(
-    condition: str, used: Mapping[str, str], example: Mapping[str, int], dimension: Dimension
-) -> Iterator[int]:
-    """Yields sizes of a dimension that break a condition, the nearest to the example's first."""
-    size = dimension.example
-    near = (size + sign * step for step in range(1, 2 * size + 66) for sign in (1, -1))
-    for other in [*near, 4 * size, *(far for far in _FAR_SIZES if far > size)]:
-        sizes = {**example, dimension.name: other}
-        if other >= 1 and dimension.has(other) and _holds(condition, used, sizes) is False:
-            yield other
-
-
-def _holds(condition: str, used: Mapping[str, str], sizes: Mapping[str, int]) -> bool | None:
-    """Evaluates PyTorch's condition. None if it has functions that are not known."""
-    if any(name not in sizes for name in used.values()):
-        return None
-    try:
-        return bool(eval(condition, {"__builtins__": {}, **_FUNCTIONS}, {k: sizes[d] for k, d in used.items()}))
-    except Exception:  # a division by zero, or another function
-        return None
-
-
-_FUNCTIONS: dict[str, Any] = {
-    "math": math, "max": max, "min": min, "abs": abs, "int": int, "float": float, "round": round,
-}  # fmt: skip
-
-
-def _readable(condition: str, line: str, used: Mapping[str, str]) -> str:
-    text = re.sub(r"\bs\d+\b", lambda match: used.get(match[0], match[0]), condition)
-    return f"{text}, at {line}" if line else text
-
-
-def comparison(options: Iterable[Sizes]) -> Comparison:
-    return Comparison(tuple(dict.fromkeys(tuple(sizes.items()) for sizes in options)))
+def comparison(options: Iterable[Sizes], breaks: str = "") -> Comparison:
+    return Comparison(tuple(dict.fromkeys(tuple(sizes.items()) for sizes in options)), breaks)
 
 
 def standard_comparisons(dimensions: Mapping[str, Dimension], equal: Iterable[tuple[str, str]]) -> list[Comparison]:
@@ -247,7 +117,7 @@ def standard_comparisons(dimensions: Mapping[str, Dimension], equal: Iterable[tu
 
     `equal`: the dimensions that must have one size. Others get different ones, so that none are equal by chance.
     """
-    groups = list(_groups(dimensions, equal))
+    groups = list(groups_of(dimensions, equal))
     example = {d.name: d.example for d in dimensions.values()}
     larger = [list(_larger(group, rank)) for rank, group in enumerate(groups)]
     smaller = [list(_smaller(group, rank)) for rank, group in enumerate(groups)]
@@ -289,7 +159,8 @@ def given_comparisons(dimensions: Mapping[str, Dimension], sizes: Mapping[str, S
     ]
 
 
-def _groups(dimensions: Mapping[str, Dimension], equal: Iterable[tuple[str, str]]) -> Iterator[list[Dimension]]:
+def groups_of(dimensions: Mapping[str, Dimension], equal: Iterable[tuple[str, str]]) -> Iterator[list[Dimension]]:
+    """Yields the dimensions in groups of one size."""
     leader = {name: name for name in dimensions}
     for a, b in equal:
         old, new = leader[b], leader[a]

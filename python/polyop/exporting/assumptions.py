@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a capture assumed of the dynamic dimensions, and the sizes that test it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import count, islice
+
+from polyop._aten.guards import Guard
+from polyop.exporting.breaking import breaking_sizes
+from polyop.exporting.conditions import Condition
+from polyop.exporting.dimensions import Comparison, Dimension, Sizes, comparison, groups_of
+
+_HUGE = 1 << 20
+_BEYOND = 1024  # sizes near the example's
+_SIZE_OF = re.compile(r"L\['(\w+)'\]((?:\[\d+\])?)\.size\(\)\[(\d+)\]")
+
+
+class Assumptions:
+    """The guards of a capture, as conditions on dynamic dimensions."""
+
+    def __init__(self, guards: Iterable[Guard], dimensions: Mapping[str, Dimension], names: Mapping[str, str]) -> None:
+        """`names`: the input of each parameter, as guards write it, such as x or args[0]."""
+        by_axis = {axis: d.name for d in dimensions.values() for axis in d.axes}
+        found: dict[tuple[str, ...], Condition] = {}
+        for guard in guards:
+            used: dict[str, str] = {}
+
+            def name_of(match: re.Match[str], used: dict[str, str] = used) -> str:
+                axis = names.get(match[1] + match[2], ""), int(match[3])
+                dimension = by_axis.get(axis, "")
+                key = next((k for k, d in used.items() if d == dimension), f"s{len(used)}")
+                used[key] = dimension
+                return key
+
+            text = _SIZE_OF.sub(name_of, guard.condition)
+            for key, name in used.items():
+                if name and dimensions[name].root:
+                    text = re.sub(rf"\b{dimensions[name].root}\b", dimensions[name].of_size.format(size=key), text)
+            condition = Condition(text, guard.line, used)
+            known = condition.text, *used.values()
+            if used and all(used.values()) and (known not in found or not found[known].line):
+                found[known] = condition
+        self._all = list(found.values())
+
+    def equal(self) -> Iterator[tuple[str, str]]:
+        """Yields pairs of dimensions that have one size."""
+        yield from (condition.equal for condition in self._all if condition.equal)
+
+    def not_evaluated(self, dimensions: Mapping[str, Dimension]) -> list[str]:
+        """Returns the conditions that have no value for the example's sizes: it is not known how to evaluate them."""
+        example = {d.name: d.example for d in dimensions.values()}
+        return [condition.readable() for condition in self._all if condition.holds(example) is None]
+
+    def with_fulfilled(self, each: Comparison, dimensions: Mapping[str, Dimension]) -> Comparison:
+        """Appends options whose sizes fulfil the equations between dimensions, such as that of a mask: past + time.
+
+        They come last: where PyTorch accepts the sizes without, an equation holds for the example by chance."""
+        return comparison([*each.sizes(), *(self._fulfilling(sizes, dimensions) for sizes in each.sizes())])
+
+    def _fulfilling(self, sizes: Sizes, dimensions: Mapping[str, Dimension]) -> Sizes:
+        """Changes the dimensions that have the example's size, if that suffices, and otherwise another one."""
+        for condition in self._all:
+            if not condition.is_equation or condition.holds(sizes) is not False:
+                continue
+            names = sorted(condition.used.values(), key=lambda name: sizes[name] != dimensions[name].example)
+            options = (
+                {**sizes, name: size}
+                for name in names
+                for size in range(1, 4 * sum(sizes.values()))
+                if dimensions[name].has(size)
+            )
+            sizes = next((other for other in options if condition.holds(other)), sizes)
+        return sizes
+
+    def broken(self, sizes: Mapping[str, int]) -> list[str]:
+        """Returns the conditions that these sizes do not fulfil, those with a line of the program first."""
+        found = [condition for condition in self._all if condition.holds(sizes) is False]
+        return [condition.readable() for condition in sorted(found, key=lambda c: not c.line)]
+
+    def stated(self, sizes: Mapping[str, int], dimensions: Mapping[str, Dimension]) -> Iterator[str]:
+        """Yields torch.export.Dim for sizes that fulfil all the conditions of one dimension which these sizes break."""
+        broken = [condition for condition in self._all if condition.holds(sizes) is False]
+        for name in sorted({name for condition in broken for name in condition.dimensions}):
+            of = [condition for condition in broken if condition.dimensions == {name}]
+
+            def fulfils(size: int, of: list[Condition] = of, name: str = name) -> bool:
+                return all(condition.holds({name: size}) for condition in of)
+
+            numbers = {number for condition in of for number in condition.numbers}
+            if of and (text := _dim_of(dimensions[name], fulfils, numbers)):
+                yield text
+
+    def not_tested(
+        self, dimensions: Mapping[str, Dimension], compared: Sequence[Sizes], limit: int = 3
+    ) -> Iterator[Comparison]:
+        """Yields sizes that break a condition which none of `compared`, and of those yielded before, breaks without
+        breaking a condition before it, or none breaks at all if there are no such sizes."""
+        example = {d.name: d.example for d in dimensions.values()}
+        groups = list(groups_of(dimensions, self.equal()))
+        done = [*compared]
+        for at, condition in enumerate(self._all):
+            if condition.equal or not condition.holds(example):  # inputs of one size
+                continue
+            breaking = [sizes for sizes in done if condition.holds(sizes) is False]
+            if any(not self._breaks_before(at, sizes) for sizes in breaking):
+                continue
+            options = list(islice(breaking_sizes(self._all, at, groups), limit))
+            if options and (not breaking or options[0][0] == 0):
+                done.append(options[0][1])
+                yield comparison((sizes for _, sizes in options), condition.readable())
+
+    def _breaks_before(self, at: int, sizes: Sizes) -> bool:
+        return any(condition.holds(sizes) is False for condition in self._all[:at])
+
+
+def _dim_of(dimension: Dimension, is_valid: Callable[[int], bool], numbers: Iterable[int]) -> str:
+    """Returns the code of a Dim for valid sizes: all from one on, multiples, or some near the example's.
+
+    `numbers`: those of the conditions, near which sizes may be invalid."""
+    example, name = dimension.example, dimension.name
+    low = next(size for size in range(example, 0, -1) if size == 1 or not is_valid(size - 1))
+    far = [n for number in numbers for n in (number - 1, number, number + 1) if n >= low]
+    if all(map(is_valid, (*range(example, 2 * example + _BEYOND), *far, _HUGE))):
+        return f"torch.export.Dim('{name}', min={low})"
+    for factor in range(2, example + 1):
+        multiples = (*range(factor, 64 * factor, factor), *(n for n in far if n % factor == 0), factor * _HUGE)
+        if example % factor == 0 and all(map(is_valid, multiples)):
+            return f"{factor} * torch.export.Dim('{name}_{factor}')"
+    high = next(size for size in count(example) if not is_valid(size + 1))
+    least = f"min={low}, " if low > 1 else ""
+    return f"torch.export.Dim('{name}', {least}max={high})" if high > low else ""
