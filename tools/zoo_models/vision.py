@@ -91,6 +91,8 @@ def ssdlite() -> Built:
     import torchvision
 
     net = torchvision.models.detection.ssdlite320_mobilenet_v3_large(weights=None, weights_backbone=None, num_classes=4)
+    for weight in net.head.parameters():  # otherwise all scores are equal, and the boxes that are kept are any of them
+        torch.nn.init.normal_(weight, std=0.05)
 
     class Images(torch.nn.Module):
         def __init__(self) -> None:
