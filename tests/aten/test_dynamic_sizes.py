@@ -246,3 +246,16 @@ def test_linear_cross_entropy_in_parts() -> None:
     weight, target = _random(3, 5), torch.tensor([0, 2, 1, 2, -100, 1])
     others = [(_random(6, 5), weight, target)]
     check(call, _random(4, 5), weight, target[:4], others=others, dynamic=[(0,), (), (0,)])
+
+
+def _of_nothing(x: torch.Tensor) -> Any:
+    kept = x[x > 0.5]
+    return (
+        x.any(), x.any(0), (x > 0).any(1, True), (x > 9).any((0, 1)), kept.any(), (x > 0).all(0), kept.all(), x.sum(0),
+        torch.isnan(x).any(), x.long().any(0), x.half().any(),
+    )  # fmt: skip
+
+
+def test_whether_any_of_no_elements_is_true() -> None:
+    others = [(torch.zeros(0, 4),), (torch.zeros(3, 4),), (torch.full((1, 4), torch.nan),), (_random(9, 4),)]
+    check(_of_nothing, _random(5, 4), others=others, dynamic=[(0,)])

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -12,7 +12,7 @@ from torch import Tensor
 from torch._decomp import decomposition_table
 
 from polyop._aten.indexing import as_large_as
-from polyop._aten.table import REFUSED, WRONG, decomposes
+from polyop._aten.table import REFUSED, WRONG, decomposes, extend
 
 aten = torch.ops.aten
 
@@ -290,3 +290,22 @@ _NUMBERS: dict[str, Any] = {
 }
 for _name, _function in _NUMBERS.items():
     decomposes(f"aten::{_name}", without=REFUSED, when="dim of a number")(_of_number(_function))
+
+
+def _any_of(before: Callable[..., Any] | None) -> Callable[..., Any]:
+    """Counts, because ONNX's ReduceMax has no result for no elements, for which PyTorch's is False."""
+
+    def call(self: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+        if before is not None and (known := before(self, dim, keepdim)) is not NotImplemented:
+            return known
+        axes = list(range(self.dim())) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+        if self.dtype.is_complex or all(isinstance(self.shape[axis], int) for axis in axes):
+            return NotImplemented
+        found = (self != 0).to(torch.int64).sum(axes, keepdim=keepdim) > 0
+        return found.to(torch.uint8) if self.dtype == torch.uint8 else found
+
+    return call
+
+
+for _name in ("any", "any.dim", "any.dims"):
+    extend(f"aten::{_name}", "a size that is not constant, and may be 0", _any_of, without=WRONG)
