@@ -90,7 +90,7 @@ class Exported:
     """The sizes whose branches the file has, if those of the example are not right for all sizes."""
     compared: list[dict[str, int]] = field(default_factory=list)
     """The sizes that differ from the example's in further comparisons, each with other data."""
-    refused: list[str] = field(default_factory=list)  # sizes at which PyTorch cannot run the model, and its error
+    refused: list[str] = field(default_factory=list)  # sizes, inputs and conditions that were not compared, and why
 
     def summary(self) -> str:
         custom = ", ".join(f"{name} x{n}" for name, n in sorted(self.nodes.items()) if "::" in name) or "none"
