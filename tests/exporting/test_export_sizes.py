@@ -534,3 +534,19 @@ def test_other_inputs_stay_in_the_domain_of_the_example() -> None:
     assert set(got["mask"].unique().tolist()) <= {0.0, 1.0}
     assert float(got["images"].max()) <= 1
     assert not torch.equal(got["images"][0], images[0])
+
+
+class _Padded(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.max_pool2d(torch.nn.functional.pad(x, (0, 1, 0, 1), value=-torch.inf), 3, 2)
+
+
+def test_a_pool_of_a_padding_declares_dynamic_sizes(tmp_path: Path) -> None:
+    """OpenVINO believes the declared sizes."""
+    polyop.export(_Padded(), torch.rand(2, 3, 8, 8), tmp_path / "a.onnx", dynamic={"x": {0: "batch"}}, verbose=False)
+    graph = onnx.load(tmp_path / "a.onnx").graph
+    sizes = [
+        [d.dim_param or d.dim_value for d in v.type.tensor_type.shape.dim] for v in (*graph.value_info, *graph.output)
+    ]
+    assert sizes[-1] == ["batch", 3, 4, 4]
+    assert all("batch" in of for of in sizes if len(of) > 3), sizes

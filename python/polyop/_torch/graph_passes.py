@@ -39,10 +39,15 @@ def separate_paddings(graph: torch.fx.Graph) -> None:
             continue
         with graph.inserting_before(pool):
             value: Any = pad.args[0]
-            steps = ((aten.unsqueeze.default, (0,)), (pad.target, pad.args[1:]), (aten.squeeze.dim, (0,)))
-            for target, arguments in steps:
+            padded = pad.meta["val"]  # not computed again here, which would make dynamic sizes constants
+            steps = (
+                (aten.unsqueeze.default, (0,), value.meta["val"].unsqueeze(0)),
+                (pad.target, pad.args[1:], padded.unsqueeze(0)),
+                (aten.squeeze.dim, (0,), padded),
+            )
+            for target, arguments, result in steps:
                 node = graph.call_function(target, (value, *arguments))
-                node.meta = {**pool.meta, "val": target(value.meta["val"], *arguments)}
+                node.meta = {**pool.meta, "val": result}
                 value = node
         pool.replace_input_with(pad, value)
         if not pad.users:
