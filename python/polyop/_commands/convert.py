@@ -54,6 +54,8 @@ Examples:
 LINK = "libtensorrt_rtx.so"
 _MAX_WORKSPACE = 1 << 20
 _MAX_EXTENT = 2**31 - 1
+_Given = tuple[dict[str, list[list[int]]], dict[str, Any]]
+"""The shapes of --shape and the constants of --set."""
 _FOR_TENSORRT = ("shape", "set", "int8", "workspace", "timing_cache", "layers")
 
 
@@ -152,14 +154,15 @@ def run(options: argparse.Namespace) -> int:
         check_inputs(model, [*shapes, *constants])
         _check_timing_cache(options)
         restart_with_parser_path()
-    return _in_half(options, model) if options.half else _convert(options, model, {})
+    given = (shapes, constants)
+    return _in_half(options, model, given) if options.half else _convert(options, model, given, {})
 
 
-def _convert(options: argparse.Namespace, model: ModelProto, halved: dict[str, Any]) -> int:
+def _convert(options: argparse.Namespace, model: ModelProto, given: _Given, halved: dict[str, Any]) -> int:
     """Builds the engine or writes OpenVINO's files. halved: the report of --half, {} without it."""
     if options.runtime == "openvino":
         return _to_openvino(options, model, halved)
-    report = _build(options, model, _parse_shapes(options.shape), _parse_constants(options.set), halved)
+    report = _build(options, model, *given, halved)
     if options.json:
         terminal.print_json(report)
     else:
@@ -180,7 +183,7 @@ def _check_half(options: argparse.Namespace) -> None:
         raise usage(f"--output: expected an engine or a .xml file, got '{options.output}'", "an ONNX file needs --half")
 
 
-def _in_half(options: argparse.Namespace, model: ModelProto) -> int:
+def _in_half(options: argparse.Namespace, model: ModelProto, given: _Given) -> int:
     """Writes a file of ONNX in half precision, or builds the engine or the files of OpenVINO from it."""
     from polyop._commands.convert_half import halved_file, print_report
     from polyop._onnx.atomic_file import write_atomically
@@ -196,9 +199,8 @@ def _in_half(options: argparse.Namespace, model: ModelProto) -> int:
         if not options.json:
             print_report(report)
         if not is_onnx:
-            return _convert(
-                argparse.Namespace(**{**vars(options), "model": str(file)}), check_model(str(file)), {"half": report}
-            )
+            of_file = argparse.Namespace(**{**vars(options), "model": str(file)})
+            return _convert(of_file, check_model(str(file)), given, {"half": report})
         write_atomically(Path(options.output), file.read_bytes())
         if options.json:
             terminal.print_json({"model": options.output, "half": report})
