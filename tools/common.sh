@@ -21,6 +21,9 @@ DEPS="$ROOT/.deps"
 cd "$ROOT"
 export CMAKE_BUILD_PARALLEL_LEVEL="${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}"
 [ ! -d "$VENV/bin" ] || PATH="$VENV/bin:$PATH"
+# Compiled modules are kept, outside the source tree. Otherwise each process that imports torch compiles 6,000 of them.
+unset PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX="$DEPS/bytecode"
 
 if [ -t 1 ]; then BOLD=$'\e[1m' GREEN=$'\e[32m' RED=$'\e[31m' PLAIN=$'\e[0m'; else BOLD='' GREEN='' RED='' PLAIN=''; fi
 
