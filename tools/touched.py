@@ -23,6 +23,8 @@ from pathlib import Path
 from check_rooms import INCLUDE, ROOT, is_shared, room
 
 SOURCES = (".cc", ".h", ".cu")
+ALL_SLOW = re.compile(r"^pytestmark = .*mark\.(slow|rest)\b", re.MULTILINE)
+TEST_OR_CASE = re.compile(r"(?<=def )test_\w+|(?<=\")\w+(?=\")")
 SHARED_CASES = re.compile(r"^from (ops\.\w+)(?:\.cases import| import cases)", re.MULTILINE)
 
 # The Python tests of a file or folder outside of python/: NAME of tests/*/test_NAME.py. The longest name of a file's
@@ -105,12 +107,18 @@ def cxx_tests(touched: set[str], files: list[str]) -> list[str]:
     return sorted(Path(f).stem for f in files if f.endswith("_test.cc") and (f in touched or part(f) in parts))
 
 
-def python_tests(changed: set[str], touched: set[str]) -> list[str]:
-    """Returns parts of names, for pytest's -k: of test files and of operators."""
+def touched_operators(touched: set[str]) -> dict[str, list[str]]:
+    """Returns the operators, each with the other operators whose names contain its name: not its tests name these."""
+    operators = {file.split("/")[2] for file in touched if room(file) == "ops" and not is_shared(file)}
+    others = sorted({folder.name for folder in (ROOT / "ops").glob("*/*/")} - operators)
+    return {name: [other for other in others if name in other] for name in sorted(operators)}
+
+
+def test_names(changed: set[str], operators: dict[str, list[str]]) -> list[str]:
+    """Returns the names of test files, each with a dot as pytest's -k requires to take no longer name."""
     names = {f"test_{name}." for file in changed for name in tests_of(file)}
     names |= {f"{Path(file).stem}." for file in changed if re.fullmatch(r"tests/\w+/test_\w+\.py", file)}
-    operators = {file.split("/")[2] for file in touched if room(file) == "ops" and not is_shared(file)}
-    return sorted(names) + ([*sorted(operators), "test_docs."] if operators else [])
+    return sorted(names) + ["test_docs."] * bool(operators)
 
 
 def test_files() -> list[Path]:
@@ -118,18 +126,23 @@ def test_files() -> list[Path]:
     return [path for path in sorted((ROOT / "tests").glob("*/test_*.py")) if path.parent.name != "gpu"]
 
 
-def python_files(names: list[str]) -> list[str]:
-    """Returns the files with the tests of these names; of an operator, those that name it or a test after it."""
-    operators = [name for name in names if not name.endswith(".")]
-    required = {f"{name}py" for name in names if name.endswith(".")}
+def python_files(names: list[str], operators: dict[str, list[str]]) -> list[str]:
+    """Returns the files with the tests of these names; of an operator, those that name it, a test or a case after it."""
+    required = {f"{name}py" for name in names}
     required |= {f"test_{name}.py" for name in EVERY_OPERATOR if operators}
-    either = "|".join(operators)
-    of_operator = re.compile(rf"test_\w*({either})|\"({either})\"")
-    return sorted(
-        str(path.relative_to(ROOT))
-        for path in test_files()
-        if path.name in required or (operators and of_operator.search(path.name + path.read_text(encoding="utf-8")))
-    )
+
+    def name_an_operator(words: list[str]) -> bool:
+        return any(
+            name in word and not any(other in word for other in others)
+            for word in words
+            for name, others in operators.items()
+        )
+
+    def is_selected(path: Path) -> bool:
+        text = path.read_text(encoding="utf-8")
+        return not ALL_SLOW.search(text) and name_an_operator([path.name, *TEST_OR_CASE.findall(text)])
+
+    return sorted(str(path.relative_to(ROOT)) for path in test_files() if path.name in required or is_selected(path))
 
 
 def tests_of(file: str) -> list[str]:
@@ -186,13 +199,14 @@ def main(since: str | None = None) -> None:
         print("nvcc was not found: not running the tests of the TensorRT adapter", file=sys.stderr)
         files = [f for f in files if not re.fullmatch(r"adapters/tensorrt/\w+_test\.cc", f)]
     touched = closure(changed, files)
-    python = python_tests(changed, touched)
+    operators = touched_operators(touched)
+    names = test_names(changed, operators)
     print("cxx", *cxx_tests(touched, files))
     libraries = ["polyop", "polyop_accelerator", "polyop_onnxruntime", "polyop_torch"]
     libraries += ["polyop_openvino"] * in_any("adapters/openvino", changed)
-    print("build", *(libraries if python else []))
-    print("python", " or ".join(dict.fromkeys(python)))
-    print("files", *python_files(python))
+    print("build", *(libraries if names else []))
+    print("python", " or ".join([*names, *(" and not ".join([name, *others]) for name, others in operators.items())]))
+    print("files", *python_files(names, operators))
 
 
 if __name__ == "__main__":
