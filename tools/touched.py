@@ -127,7 +127,7 @@ def test_files() -> list[Path]:
 
 
 def python_files(names: list[str], operators: dict[str, list[str]]) -> list[str]:
-    """Returns the files with the tests of these names; of an operator, those named after it, or with such a test or case."""
+    """Returns the files with tests of these names; of an operator, those named after it or with such a test or case."""
     required = {f"{name}py" for name in names}
     required |= {f"test_{name}.py" for name in EVERY_OPERATOR if operators}
 
