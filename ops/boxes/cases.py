@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 import math
+from collections.abc import Callable
 
 import numpy as np
 import torch
 from benchmark import Call, Run, call
-from contenders import in_openvino
+from contenders import in_openvino, session
 from inputs import gaussian, scores, uniform
 from torch import Tensor
 
@@ -35,6 +36,26 @@ def multiclass_nms(boxes: np.ndarray, by_class: np.ndarray, top_k: int, threads:
         output_type="i64", iou_threshold=0.5, score_threshold=0.25, nms_top_k=top_k, keep_top_k=100, background_class=-1,
         normalized=True, nms_eta=1.0,
     )  # fmt: skip
+
+
+def a_detectors_head() -> tuple[np.ndarray, np.ndarray]:
+    """Returns 8,400 boxes, and mostly low scores [1, 8400, 80] of 80 classes."""
+    return boxes_of("spread", 8400)[0], (np.random.default_rng(5).random((1, 8400, 80)) ** 8).astype(np.float32)
+
+
+def best_of_classes(boxes: np.ndarray, by_class: np.ndarray, top_k: int, threads: int) -> Callable[[], np.ndarray]:
+    """ONNX Runtime's operator, of one image: a row of box and score for each of the 100 best detections."""
+    feeds = {"b": boxes[None], "s": by_class, "n": np.array([top_k]), "iou": np.array([0.5], np.float32),
+             "t": np.array([0.25], np.float32)}  # fmt: skip
+    suppress = session("NonMaxSuppression", feeds, threads, opset=11)
+
+    def best() -> np.ndarray:
+        rows = suppress()[0].numpy()
+        score = by_class[0, rows[:, 1], rows[:, 2]]
+        order = np.argsort(-score, kind="stable")[:100]
+        return np.concatenate([boxes[rows[order, 2]], score[order, None]], 1)
+
+    return best
 
 
 def scattered(count: int, extent: float) -> Tensor:

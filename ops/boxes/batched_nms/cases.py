@@ -6,7 +6,15 @@ from contenders import bytes_of, session
 from inputs import MILLION
 from torch import Tensor
 
-from ops.boxes.cases import boxes_of, multiclass_nms, nearly_the_same_rows, of_class, scattered, spread
+from ops.boxes.cases import (
+    a_detectors_head,
+    best_of_classes,
+    multiclass_nms,
+    nearly_the_same_rows,
+    of_class,
+    scattered,
+    spread,
+)
 
 cases = Cases(__file__)
 
@@ -14,9 +22,7 @@ cases = Cases(__file__)
 @cases.cpu("8,400 boxes x 80 classes, 100 detections")
 def _(threads: int) -> Contest:
     """A detector's head: 8,400 boxes, 80 classes, mostly low scores, at most 100 detections per image."""
-    rng = np.random.default_rng(5)
-    boxes, _ = boxes_of("spread", 8400)
-    scores = (rng.random((1, 8400, 80)) ** 8).astype(np.float32)
+    boxes, scores = a_detectors_head()
     attributes = {
         "background_label_id": -1, "num_classes": 80, "topk": 1000, "keep_topk": 100, "score_threshold": 0.25,
         "iou_threshold": 0.5, "is_normalized": 0, "clip_boxes": 0,
@@ -24,22 +30,13 @@ def _(threads: int) -> Contest:
     feeds = {"boxes": boxes[None, :, None], "scores": scores}
     ours = session("mmdeploy::TRTBatchedNMS", feeds, threads, ["dets", "labels"], attributes=attributes)
     by_class = np.ascontiguousarray(scores.transpose(0, 2, 1))
-    feeds = {"b": boxes[None], "s": by_class, "n": np.array([1000]), "iou": np.array([0.5], np.float32),
-             "t": np.array([0.25], np.float32)}  # fmt: skip
-    suppress = session("NonMaxSuppression", feeds, threads, opset=11)
-
-    def standard() -> list[np.ndarray]:
-        rows = suppress()[0].numpy()
-        score = by_class[0, rows[:, 1], rows[:, 2]]
-        best = np.argsort(-score, kind="stable")[:100]
-        return [np.concatenate([boxes[rows[best, 2]], score[best, None]], 1)[None]]
-
+    best = best_of_classes(boxes, by_class, 1000, threads)
     multiclass = multiclass_nms(boxes, by_class, 1000, threads)
 
     def in_our_order() -> list[np.ndarray]:
         return [multiclass()[0][None][:, :, [2, 3, 4, 5, 1]]]
 
-    rivals = {"ONNX Runtime NonMaxSuppression + top k": standard, "OpenVINO MulticlassNms": in_our_order}
+    rivals = {"ONNX Runtime NonMaxSuppression + top k": lambda: [best()[None]], "OpenVINO MulticlassNms": in_our_order}
     return Contest(ours, rivals, bytes_of(boxes, scores), same=lambda a, b: nearly_the_same_rows(a[0][0], b[0][0]))
 
 

@@ -326,39 +326,38 @@ def _is_deformed(operator: str, tensors: Sequence[Tensor], weight: Tensor, offse
     return _all_within(offset, 2.0**24)
 
 
-def _deform_conv2d(
-    input: Tensor, weight: Tensor, offset: Tensor, mask: Tensor, bias: Tensor, stride_h: int, stride_w: int, pad_h: int,
-    pad_w: int, dilation_h: int, dilation_w: int, groups: int, offset_groups: int, use_mask: bool,
-) -> Any:  # fmt: skip
-    if not _is_deformed("deform_conv2d", (input, weight, offset, mask, bias), weight, offset):
-        return FALLBACK
-    shared = {
+def _deformed_attributes(
+    stride_h: int, stride_w: int, pad_h: int, pad_w: int, dilation_h: int, dilation_w: int, groups: int,
+    offset_groups: int, use_mask: bool,
+) -> tuple[dict[str, Any], bool]:  # fmt: skip
+    """Returns polyop's attributes of torchvision's last arguments, and whether the mask counts."""
+    return {
         "stride": [stride_h, stride_w],
         "padding": [pad_h, pad_w],
         "dilation": [dilation_h, dilation_w],
         "groups": groups,
         "deform_groups": offset_groups,
-    }
+    }, use_mask
+
+
+def _deform_conv2d(
+    input: Tensor, weight: Tensor, offset: Tensor, mask: Tensor, bias: Tensor, *sizes_and_groups: Any
+) -> Any:
+    if not _is_deformed("deform_conv2d", (input, weight, offset, mask, bias), weight, offset):
+        return FALLBACK
+    shared, use_mask = _deformed_attributes(*sizes_and_groups)
     if use_mask:
         return _polyop.modulated_deform_conv2d.default(input, offset, mask, weight, bias, **shared)
     return _polyop.deform_conv2d.default(input, offset, weight, **shared).add_(bias[:, None, None])
 
 
 def _deform_conv2d_backward(
-    grad: Tensor, input: Tensor, weight: Tensor, offset: Tensor, mask: Tensor, bias: Tensor, stride_h: int,
-    stride_w: int, pad_h: int, pad_w: int, dilation_h: int, dilation_w: int, groups: int, offset_groups: int,
-    use_mask: bool,
-) -> Any:  # fmt: skip
+    grad: Tensor, input: Tensor, weight: Tensor, offset: Tensor, mask: Tensor, bias: Tensor, *sizes_and_groups: Any
+) -> Any:
     """Returns the gradients of input, weight, offset, mask and bias, all of which torchvision computes."""
     if not _is_deformed("_deform_conv2d_backward", (grad, input, weight, offset, mask, bias), weight, offset):
         return FALLBACK
-    shared = {
-        "stride": [stride_h, stride_w],
-        "padding": [pad_h, pad_w],
-        "dilation": [dilation_h, dilation_w],
-        "groups": groups,
-        "deform_groups": offset_groups,
-    }
+    shared, use_mask = _deformed_attributes(*sizes_and_groups)
     of_bias = grad.sum((0, 2, 3))
     if use_mask:
         of_input, of_offset, of_mask, of_weight = _polyop.modulated_deform_conv2d_backward.default(
