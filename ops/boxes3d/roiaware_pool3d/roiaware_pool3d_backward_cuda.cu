@@ -1,4 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+// The gradient of pooling in cells on the GPU. The sums are atomic: a point's sum gets one addition per box that holds
+// it, at most 4 below, so that neither shared memory nor segments would combine additions. 20,000 points with 64
+// channels and 64 boxes that hold some 3,400 are 220,000 additions, 7,000 of a warp's neighbouring channels, below
+// 1 us on an H200 (an estimate, as are all of these).
+//
+// Other parts take longer: each of 64 blocks tests all points in 10 rounds, in which one thread adds up the 256 counts
+// (20 us and more for the two visits of averages), and maxima clear and read a 4-byte index for each of the 7 million
+// cells and channels, 57 MB, 12 us at 4.8 TB/s. Lists of the taken points by cell would need one visit and no such
+// indices.
 #include "kernels/cuda/atomic_add.h"
 #include "ops/boxes3d/roiaware_pool3d/roiaware_pool3d_backward.h"
 #include "ops/boxes3d/roiaware_pool3d/taken_points_cuda.h"
