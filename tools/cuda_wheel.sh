@@ -22,7 +22,7 @@ write_project() {
   cp LICENSE THIRD_PARTY_LICENSES "$TREE/project/"
 }
 build_wheel() {
-  python -m pip wheel --no-deps --no-build-isolation -w "$TREE/raw" "$TREE/project" -Cbuild-dir="$TREE/polyop" \
+  python -m pip wheel -v --no-deps --no-build-isolation -w "$TREE/raw" "$TREE/project" -Cbuild-dir="$TREE/polyop" \
     -Ccmake.define.POLYOP_OPS="${POLYOP_OPS:-all}"
 }
 check_notices() { python tools/check_notices.py "$TREE/polyop"; }

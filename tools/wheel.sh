@@ -5,5 +5,5 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 accept 0 -- "$@"
 tools/setup.sh
 PATH="$VENV/bin:$PATH"
-step "Building a wheel" python -m pip wheel --no-deps --no-build-isolation -Cbuild-dir=build/wheel -w dist .
+step "Building a wheel" python -m pip wheel -v --no-deps --no-build-isolation -Cbuild-dir=build/wheel -w dist .
 ls -l dist/*.whl

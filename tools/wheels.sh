@@ -28,7 +28,7 @@ build_openvino_library() {
 build_wheel() {
   local platform="$1"
   shift
-  _PYTHON_HOST_PLATFORM="$platform" python -m pip wheel --no-deps --no-build-isolation -w "$tree/raw" . \
+  _PYTHON_HOST_PLATFORM="$platform" python -m pip wheel -v --no-deps --no-build-isolation -w "$tree/raw" . \
     -Cbuild-dir="$tree/polyop" -Ccmake.define.CMAKE_TOOLCHAIN_FILE="$ROOT/cmake/toolchains/$target.cmake" \
     -Ccmake.define.POLYOP_OPS="${POLYOP_OPS:-all}" -Ccmake.define.POLYOP_BUILD_OPENVINO=OFF \
     -Ccmake.define.POLYOP_BUILD_TENSORRT=OFF -Ccmake.define.POLYOP_BUILD_EXECUTORCH=OFF \
