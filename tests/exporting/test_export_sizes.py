@@ -149,7 +149,7 @@ def test_auto_writes_no_loop_of_the_example(tmp_path: Path) -> None:
         export(loop_over_size, torch.rand(1, 4, 3), tmp_path / "a.onnx", dynamic={"x": {1: "time"}})
     text = str(error.value)
     assert f"needs dimension 1 of 'x' to be 4, the example's, at {line_of(loop_over_size, 2)}" in text
-    assert "differs from PyTorch at time " in text  # the TorchScript exporter does not warn of loops
+    assert 'exporter="torchscript" writes the file all the same' in text  # which does not warn of loops
 
 
 def test_the_line_of_a_size_that_an_equal_one_makes_constant(tmp_path: Path) -> None:
@@ -190,6 +190,36 @@ def test_a_file_of_the_example_size_alone_is_refused(
     assert "sizes={…} chooses other sizes, and check=False" in text
     assert list(tmp_path.iterdir()) == []
     export(function, torch.rand(shape), tmp_path / "a.onnx", dynamic={"x": {axis: "time"}}, check=False)
+
+
+def root_as_number(x: Tensor) -> Tensor:
+    return x * 2 if math.sqrt(x.shape[0]) > 40 else x + 1
+
+
+def size_as_divisor(x: Tensor) -> Tensor:
+    return x * 2 if math.gcd(x.shape[0], 1009) > 1 else x + 1
+
+
+def size_in_a_set(x: Tensor) -> Tensor:
+    return x * 2 if x.shape[0] in {777} else x + 1
+
+
+def test_a_number_of_a_dynamic_size_is_refused(tmp_path: Path) -> None:
+    """No guard has the program's limit, 1600."""
+    x, given = torch.rand(6), {"dynamic": {"x": {0: "n"}}}
+    with pytest.raises(polyop.ExportError, match=r"(?s)a number of a dynamic size.*n > k \* k in place of") as error:
+        export(root_as_number, x, tmp_path / "a.onnx", **given)
+    assert f"n == 6, at {line_of(root_as_number, 1)}" in str(error.value)
+    assert export(root_as_number, x, tmp_path / "a.onnx", **given, sizes={"n": [5, 1600]}).not_compared == [
+        f"all sizes but these: the program makes a number of a size, n == 6, at {line_of(root_as_number, 1)}"
+    ]
+
+
+@pytest.mark.parametrize("function", [size_as_divisor, size_in_a_set])
+def test_auto_writes_no_number_of_the_example(function: Callable[[Tensor], Tensor], tmp_path: Path) -> None:
+    """TorchScript's tracer does not warn, and the file agrees at most sizes."""
+    with pytest.raises(polyop.ExportError, match='exporter="torchscript" writes the file all the same'):
+        export(function, torch.rand(6), tmp_path / "a.onnx", dynamic={"x": {0: "n"}})
 
 
 def test_a_dimension_without_another_size_is_refused(tmp_path: Path) -> None:
@@ -473,6 +503,7 @@ def test_guards_choose_sizes_that_break_them() -> None:
         (["N*M != 769"], (3, 4), {"n": 1, "m": 769}),
         (["(N % 7) == 3", "N <= 20"], (3,), {"n": 24}),
         (["torch._sym_sqrt(torch.sym_float(N)) <= 40.0"], (3,), {"n": 1601}),
+        (["math.trunc(torch.sym_float(N) ** 0.5) <= 40"], (3,), {"n": 1681}),
         (["(800 / min(N, M))*torch.sym_float(max(N, M)) <= 1333.0"], (30, 40), {"n": 24, "m": 40}),
     ],
 )
@@ -496,7 +527,7 @@ def test_advice_of_a_dimension_has_no_size_that_breaks_the_condition() -> None:
 def test_a_condition_that_cannot_be_evaluated_is_in_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("polyop.exporting.conditions._FUNCTIONS", {"__builtins__": {}})
     report = export(large_half, torch.rand(6), tmp_path / "a.onnx", dynamic={"x": {0: "n"}})
-    assert report.refused == [
+    assert report.not_compared == [
         f"the file assumes 0.5*torch.sym_float(n) <= 450.0, at {line_of(large_half, 1)}, which polyop cannot evaluate"
     ]
 
@@ -504,7 +535,7 @@ def test_a_condition_that_cannot_be_evaluated_is_in_the_report(tmp_path: Path, m
 def test_a_condition_that_only_large_sizes_break_is_in_the_report(tmp_path: Path) -> None:
     report = export(only_for_many, torch.rand(6), tmp_path / "a.onnx", dynamic={"x": {0: "n"}})
     assumed = f"the file assumes n <= 1000000, at {line_of(only_for_many, 1)}"
-    assert report.refused == [f"n 1000001: the inputs would be too large; {assumed}"]
+    assert report.not_compared == [f"n 1000001: the inputs would be too large; {assumed}"]
 
 
 def test_given_sizes_run_together() -> None:

@@ -83,7 +83,7 @@ def test_the_report_names_inputs_without_other_values(tmp_path: Path) -> None:
         return x.cumsum(0)[y]
 
     report = export(by_ends, X, torch.tensor([0, 2, 4]), tmp_path / "a.onnx")
-    assert report.refused == ["other values of 'y': none are like the example's"]
+    assert report.not_compared == ["other values of 'y': none are like the example's"]
 
     def descending(x: Tensor, y: Tensor) -> Tensor:
         if not torch.compiler.is_compiling() and bool((y.diff() > 0).any()):
@@ -91,7 +91,7 @@ def test_the_report_names_inputs_without_other_values(tmp_path: Path) -> None:
         return x * y[:, None]
 
     report = export(descending, X, torch.tensor([5, 4, 3, 1, 1]), tmp_path / "a.onnx", exporter="dynamo")
-    assert report.refused == ["other values of 'y': PyTorch: ValueError: expected lengths that descend"]
+    assert report.not_compared == ["other values of 'y': PyTorch: ValueError: expected lengths that descend"]
 
 
 @pytest.mark.parametrize("seed", range(5))

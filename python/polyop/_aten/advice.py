@@ -22,6 +22,7 @@ _NO_KERNEL = frozenset(("_local_scalar_dense", "_to_sparse", "equal", "is_nonzer
 _OF_VALUES = frozenset(("GuardOnDataDependentSymNode", "DataDependentOutputException", "DynamicOutputShapeException"))
 _SPARSE = re.compile(r"compressed tensor|\bsparse", re.IGNORECASE)
 _NUMPY = ".numpy() is not supported for tensor subclasses"
+_KEY = "unhashable type: non-nested SymInt"
 _CONSTANT = re.compile(r"^\(?L\['(\w+)'\]\S*\.size\(\)\[(\d+)\]\)? == (\d+)$")
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 
@@ -47,6 +48,12 @@ def depends_on_values(error: BaseException) -> bool:
     return not any(
         frame.f_code in scripted or isinstance(frame.f_locals.get("self"), torch.jit.ScriptModule) for frame in frames
     )
+
+
+def needs_numbers(error: BaseException, guards: Sequence[Guard]) -> bool:
+    """Says whether a capture stopped after the program made a number of a dynamic size, or at a size as the key of a
+    dictionary or set."""
+    return any(guard.is_number and guard.line for guard in guards) or any(_KEY in str(c) for c in causes(error))
 
 
 def advise_on_capture(error: BaseException) -> Iterator[str]:

@@ -11,7 +11,7 @@ import sysconfig
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -34,42 +34,53 @@ class Guard:
     """Python code in which L['x'].size()[1] is a size of the parameter x."""
     line: str
     """Where the program queried it, as file:line; empty if PyTorch's own code did."""
+    is_number: bool = False
+    """Whether it says that a size, or what is computed from sizes, is the number that the program made of it. What the
+    program does with a number leaves no guards."""
 
 
-Lines = dict[str, str]
-"""The line of the program that queried a condition first, by the text of the condition."""
+@dataclass
+class Queries:
+    """What a program asked of sizes while PyTorch captured it."""
+
+    lines: dict[str, str] = field(default_factory=dict)
+    """The line of the program that queried a condition first, by the text of the condition."""
+    numbers: set[str] = field(default_factory=set)
+    """The conditions that are a number which the program made of sizes."""
 
 
-def noting(lines: Lines) -> AbstractContextManager[None]:
-    """In a `with` block, notes the lines that ask for conditions on sizes."""
+def noting(queries: Queries) -> AbstractContextManager[None]:
+    """In a `with` block, notes the lines that ask for conditions on sizes, and for numbers."""
 
     def evaluate_expr(evaluate: Callable[..., Any], env: ShapeEnv, queried: Any, *args: Any, **given: Any) -> Any:
         before = len(env.guards), len(_deferred(env))
         result = evaluate(env, queried, *args, **given)
         found = [assumed.expr for assumed in chain(env.guards[before[0] :], _deferred(env)[before[1] :])]
-        if queried.free_symbols and str(queried) not in lines:
+        if queried.free_symbols and str(queried) not in queries.lines:
             is_condition = isinstance(queried, Boolean) and not queried.is_Symbol  # symbols are conditions, too
             found += [queried, sympy.Not(queried) if is_condition else sympy.Eq(queried, result)]
-        if new := [text for text in map(str, found) if text not in lines]:
-            lines.update(dict.fromkeys(new, _line_of_program()))
+            if not is_condition:
+                queries.numbers.add(str(found[-1]))
+        if new := [text for text in map(str, found) if text not in queries.lines]:
+            queries.lines.update(dict.fromkeys(new, _line_of_program()))
         return result
 
     return replaced({"torch.fx.experimental.symbolic_shapes:ShapeEnv.evaluate_expr": evaluate_expr})
 
 
-def guards_of(program: torch.export.ExportedProgram, lines: Mapping[str, str]) -> list[Guard]:
+def guards_of(program: torch.export.ExportedProgram, queries: Queries) -> list[Guard]:
     """Returns the guards of a program that torch.export has just captured. Later passes lose them."""
     mode = detect_fake_mode([node.meta.get("val") for node in program.graph.nodes])
-    return list(_guards(mode.shape_env, lines)) if mode is not None and mode.shape_env is not None else []
+    return list(_guards(mode.shape_env, queries)) if mode is not None and mode.shape_env is not None else []
 
 
-def guards_of_failure(error: BaseException, lines: Mapping[str, str]) -> list[Guard]:
+def guards_of_failure(error: BaseException, queries: Queries) -> list[Guard]:
     """Returns the guards of a capture that raised an error."""
     for cause in causes(error):
         for frame, _ in traceback.walk_tb(cause.__traceback__):
             for value in list(frame.f_locals.values()):
                 env = value.shape_env if isinstance(value, FakeTensorMode) else None
-                if env is not None and (guards := list(_guards(env, lines))):
+                if env is not None and (guards := list(_guards(env, queries))):
                     return guards
     return []
 
@@ -87,11 +98,12 @@ def _deferred(env: ShapeEnv) -> list[Any]:
     return env.deferred_runtime_asserts.get(None, [])
 
 
-def _guards(env: ShapeEnv, lines: Mapping[str, str]) -> Iterator[Guard]:
+def _guards(env: ShapeEnv, queries: Queries) -> Iterator[Guard]:
     printer = ShapeGuardPythonPrinter(env.var_to_sources, lambda source: source.name, env.var_to_sources)
     for expr in [assumed.expr for assumed in chain(env.guards, _deferred(env))] + list(_limits(env)):
         if expr.free_symbols and expr.free_symbols <= env.var_to_sources.keys():
-            yield Guard(printer.doprint(expr), lines.get(str(expr), "") or _line_of_equal(expr, env, lines))
+            line = queries.lines.get(str(expr), "") or _line_of_equal(expr, env, queries.lines)
+            yield Guard(printer.doprint(expr), line, str(expr) in queries.numbers)
 
 
 def _line_of_equal(expr: Any, env: ShapeEnv, lines: Mapping[str, str]) -> str:

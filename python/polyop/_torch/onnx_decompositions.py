@@ -24,7 +24,7 @@ from polyop._aten.attention import encode, flex_attention
 from polyop._aten.capturing import Capturing, known_buffers, sizes_above_one
 from polyop._aten.complex_numbers import is_complex
 from polyop._aten.detection import detectors_without_counts
-from polyop._aten.guards import Lines, guards_of, guards_of_failure, noting
+from polyop._aten.guards import Queries, guards_of, guards_of_failure, noting
 from polyop._aten.integers import SymbolicIntegers
 from polyop._aten.patches import replaced
 from polyop._aten.quantized import fixed_switches
@@ -126,17 +126,17 @@ def _capture(
         SymbolicIntegers() as integers,
         replaced({"torch:SymInt.__int__": integers.of_size}),
     ):
-        record, lines = current_record() or Record(), Lines()
+        record, queries = current_record() or Record(), Queries()
         while True:
             try:
-                with noting(lines):
+                with noting(queries):
                     program = capture(strategy, *args, **given)
             except Exception as error:
                 if integers.add(error):
                     continue
-                record.guards = guards_of_failure(error, lines)  # the exporter's second strategy may succeed
+                record.guards = guards_of_failure(error, queries)  # the exporter's second strategy may succeed
                 raise
-            record.guards = guards_of(program, lines)
+            record.guards = guards_of(program, queries)
             return program
 
 

@@ -186,7 +186,7 @@ def _compared(
         if check:
             _require_dynamic(files[0], comparer.dimensions)
             _compare_at_all(comparer, files, chosen)
-            report.compared, report.refused = comparer.compared, [*comparer.refused, *comparer.unchanged]
+            report.compared, report.not_compared = comparer.compared, [*comparer.not_compared, *comparer.unchanged]
         return report
     except OtherBranchError:
         raise
@@ -211,6 +211,7 @@ def _compare_at_all(comparer: Comparer, files: Sequence[File], chosen: Sequence[
         for each in assumptions.not_tested(dimensions, compared):
             comparer.compare_at(files, each)
     comparer.require_all_dimensions()
+    comparer.require_no_numbers(may_be=chosen is not None)
 
 
 def _require_dynamic(file: File, dimensions: Mapping[str, Dimension]) -> None:

@@ -38,7 +38,7 @@ class Assumptions:
             for key, name in used.items():
                 if name and dimensions[name].root:
                     text = re.sub(rf"\b{dimensions[name].root}\b", dimensions[name].of_size.format(size=key), text)
-            condition = Condition(text, guard.line, used)
+            condition = Condition(text, guard.line, used, guard.is_number)
             known = condition.text, *used.values()
             if used and all(used.values()) and (known not in found or not found[known].line):
                 found[known] = condition
@@ -47,6 +47,13 @@ class Assumptions:
     def equal(self) -> Iterator[tuple[str, str]]:
         """Yields pairs of dimensions that have one size."""
         yield from (condition.equal for condition in self._all if condition.equal)
+
+    def numbers(self, dimensions: Mapping[str, Dimension]) -> list[str]:
+        """Returns the numbers that the program made of sizes: what it did with them has no conditions."""
+        made = (
+            c for c in self._all if c.is_number and c.line and not all(dimensions[n].optional for n in c.dimensions)
+        )
+        return [condition.readable() for condition in made]
 
     def not_evaluated(self, dimensions: Mapping[str, Dimension]) -> list[str]:
         """Returns the conditions that have no value for the example's sizes: it is not known how to evaluate them."""

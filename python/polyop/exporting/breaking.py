@@ -94,10 +94,12 @@ def _numbers(condition: Condition, move: Move, start: int) -> Iterator[int]:
 
 
 def _crossings(condition: Condition, move: Move, start: int) -> Iterator[int]:
-    """Yields the first numbers at which the sides of a comparison are no longer in the order of the example's."""
+    """Yields the first numbers at which the condition does not hold, or the sides of a comparison are no longer in the
+    order of the example's: sides that are rounded stay equal for many sizes."""
 
     def order(number: int) -> list[int | None]:
-        return [None if d is None else (d > 0) - (d < 0) for d in condition.differences(move(number))]
+        signs = [None if d is None else (d > 0) - (d < 0) for d in condition.differences(move(number))]
+        return [condition.holds(move(number)), *signs]
 
     def first_change(low: int, high: int, of: int) -> int:
         """low has the order of the example, high has another one."""

@@ -207,7 +207,7 @@ class Comparer:
 
     def __post_init__(self) -> None:
         self.compared: list[Sizes] = []
-        self.refused: list[str] = []
+        self.not_compared: list[str] = []
         self.unchanged: list[str] = []  # inputs that have the example's values in the comparison with other data
 
     def compare_example(self, file: File, expected: Sequence[Tensor], what: str) -> list[OutputReport]:
@@ -249,7 +249,7 @@ class Comparer:
                     text = self._message(files[0].name, sizes, wrong)
                     raise OtherBranchError(text, sizes, inputs) if self.assumptions.broken(sizes) else ExportError(text)
         if first_error:
-            self.refused.append(first_error)
+            self.not_compared.append(first_error)
 
     def _other_data(self, sizes: Sizes, seed: int) -> tuple[dict[str, Tensor], list[Tensor]]:
         """Returns inputs and PyTorch's outputs for them. At the example's sizes, integers and truth values change as
@@ -280,13 +280,32 @@ class Comparer:
     def note_unknown(self) -> None:
         """Adds to the report the conditions that no sizes can be found for."""
         unknown = self.assumptions.not_evaluated(self.dimensions)
-        self.refused += [f"the file assumes {line}, which polyop cannot evaluate" for line in unknown]
+        self.not_compared += [f"the file assumes {line}, which polyop cannot evaluate" for line in unknown]
+
+    def require_no_numbers(self, may_be: bool) -> None:
+        """Raises ExportError, or adds to the report if it `may_be`, that the program made a number of a dynamic size. A
+        comparison does not show that the file is right: the program may depend on it at sizes that are not compared."""
+        numbers = self.assumptions.numbers(self.dimensions)
+        if may_be:
+            self.not_compared += [
+                f"all sizes but these: the program makes a number of a size, {line}" for line in numbers
+            ]
+        elif numbers:
+            lines = "".join(f"\n  {line}" for line in listed(numbers))
+            raise ExportError(
+                "the program makes a number of a dynamic size, and the file has what follows from the example's:"
+                f"{lines}\nwrite instead: a computation with the size itself, such as n > k * k in place of"
+                " math.sqrt(n) > k, n ** 0.5, or torch.sym_float(n) in place of float(n)\nor leave the dimension out of"
+                " `dynamic`, or name all sizes that the model is for: sizes={…}"
+            )
 
     def require_all_dimensions(self) -> None:
         """Raises ExportError if a dynamic dimension had only the example's size in all comparisons."""
         for dimension in self.dimensions.values():
             if not dimension.optional and all(sizes.get(dimension.name) is None for sizes in self.compared):
-                lines = listed([text for text in self.refused if f"{dimension.name} " in text] or self.refused)
+                lines = listed(
+                    [text for text in self.not_compared if f"{dimension.name} " in text] or self.not_compared
+                )
                 tried = "".join(f"\n  tried {text}" for text in lines)
                 raise ExportError(
                     f"dynamic: '{dimension.name}' could be compared at no other size than the example's "

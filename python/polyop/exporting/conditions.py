@@ -32,6 +32,8 @@ class Condition:
     """Where the program queried it; empty if PyTorch's own code did."""
     used: Mapping[str, str]
     """The dimension of each size."""
+    is_number: bool = False
+    """Whether the program made this number of sizes."""
 
     @cached_property
     def dimensions(self) -> frozenset[str]:

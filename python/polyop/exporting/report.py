@@ -90,7 +90,8 @@ class Exported:
     """The sizes whose branches the file has, if those of the example are not right for all sizes."""
     compared: list[dict[str, int]] = field(default_factory=list)
     """The sizes that differ from the example's in further comparisons, each with other data."""
-    refused: list[str] = field(default_factory=list)  # sizes, inputs and conditions that were not compared, and why
+    not_compared: list[str] = field(default_factory=list)
+    """Sizes, inputs and conditions that were not compared, and why."""
 
     def summary(self) -> str:
         custom = ", ".join(f"{name} x{n}" for name, n in sorted(self.nodes.items()) if "::" in name) or "none"
@@ -113,7 +114,7 @@ class Exported:
         """Returns lines that say at which sizes, in addition to the example's, the file agrees with PyTorch."""
         sizes = "; ".join(described(run) for run in self.compared if run)
         lines = [f"also equal with other data{' and sizes: ' + sizes if sizes else ''}"] if self.compared else []
-        return "\n".join([*lines, *(f"not compared: {text}" for text in self.refused)])
+        return "\n".join([*lines, *(f"not compared: {text}" for text in self.not_compared)])
 
     def table(self) -> Table:
         table = Table("output", "type", "shape", "largest difference", "agrees", box=box.SIMPLE)

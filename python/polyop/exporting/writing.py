@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from polyop._aten.advice import advise, advise_on_capture, advise_on_sizes, depends_on_values
+from polyop._aten.advice import advise, advise_on_capture, advise_on_sizes, depends_on_values, needs_numbers
 from polyop._aten.guards import is_pytorchs
 from polyop._aten.patches import missing
 from polyop._torch.export_record import Record, recording
@@ -96,7 +96,8 @@ def write(request: Request, path: Path, exporter: str, may_fall_back: bool = Tru
     if written.warnings:
         fixed = [f"the TorchScript exporter would write as the example has it: {w}" for w in written.warnings]
         raise _failed([*reasons, *fixed, _CHOICE]) from failure
-    if depends_on_values(failure):  # the tracer warns of some of the Python numbers that it makes constants, not of all
+    # The tracer warns of some of the Python numbers that it makes constants, not of all, and of no keys.
+    if depends_on_values(failure) or needs_numbers(failure, record.guards):
         raise _failed([*reasons, _CHOICE]) from failure
     written.refused = "\n".join(advice) or _text(failure)
     return written
