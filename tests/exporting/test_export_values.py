@@ -76,6 +76,16 @@ def test_a_number_of_rows_differs_for_other_data(tmp_path: Path) -> None:
         export(rows_one_by_one, X, CHOSEN, tmp_path / "a.onnx", exporter="torchscript")
 
 
+@pytest.mark.parametrize("hidden", [1.0, -1e4, -torch.inf])
+def test_masks_of_numbers_differ_for_other_data(hidden: float, tmp_path: Path) -> None:
+    def by_number_of_hidden(x: Tensor, y: Tensor) -> Tensor:
+        return x * 3 if (y != 0).sum() == 16 else x
+
+    y = torch.where(torch.arange(32).reshape(2, 16) % 2 == 0, hidden, 0.0)
+    with pytest.raises(polyop.ExportError, match=r"for other data of the same sizes"):
+        export(by_number_of_hidden, torch.rand(2, 16), y, tmp_path / "a.onnx", exporter="torchscript")
+
+
 def test_the_report_names_inputs_without_other_values(tmp_path: Path) -> None:
     """One whose values ascend, and one whose other values the model refuses."""
 

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from polyop.exporting.dimensions import Dimension, Sizes, shape_at
 
+_HIDDEN = -1000.0  # the largest of what masks add to scores
 _FLIPPED = 0.4  # the part of a mask's truth values that may change
 _ROLES_WITH_IMAGE = ("rois", "rotated_rois", "bezier_rois")  # column 0 is the index of an image
 
@@ -47,14 +48,14 @@ def other_choices(tensors: Mapping[str, Tensor], roles: Mapping[str, str], seed:
     whose values cannot change, such as indices of images and offsets, which ascend.
 
     Integers get another order along their longest axis, so that rows of coordinates remain rows and indices are as
-    different as before; a single one is smaller. Truth values, and integers of 0 and 1, change in one direction, so
-    that their number differs; the first of each row stays, and no row of a mask becomes uniform.
+    different as before; a single one is smaller. Truth values, and masks of numbers, change in one direction, so that
+    their number differs; the first of each row stays, and no row of a mask becomes uniform.
     """
     generator = torch.Generator().manual_seed(seed)
     changed = {
         name: _chosen(tensor.detach(), generator)
         for name, tensor in tensors.items()
-        if is_discrete(tensor) and tensor.numel() > 0 and not roles.get(name)
+        if (is_discrete(tensor) or _is_mask(tensor)) and tensor.numel() > 0 and not roles.get(name)
     }
     return {name: other for name, other in changed.items() if not torch.equal(other, tensors[name])}
 
@@ -63,7 +64,18 @@ def is_discrete(tensor: Tensor) -> bool:
     return not tensor.is_floating_point() and not tensor.is_complex()
 
 
+def _is_mask(tensor: Tensor) -> bool:
+    """Says whether real numbers are a mask: 1 and possibly 0, or what hides scores, such as -infinity, and 0."""
+    if not tensor.is_floating_point() or tensor.numel() < 2:
+        return False
+    other = tensor[tensor != 0]
+    return other.numel() > 0 and bool((other == other[0]).all()) and (bool(other[0] == 1) or bool(other[0] <= _HIDDEN))
+
+
 def _chosen(tensor: Tensor, generator: torch.Generator) -> Tensor:
+    if tensor.is_floating_point():
+        nonzero = tensor != 0
+        return torch.where(_other_flags(nonzero, generator), tensor[nonzero][0], 0)
     if tensor.dtype == torch.bool:
         return _other_flags(tensor, generator)
     if tensor.numel() == 1:
