@@ -7,6 +7,7 @@ may take gigabytes.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import tempfile
@@ -49,6 +50,12 @@ class Environment:
         listed = map(Version, re.search(r"^Available versions: (.+)$", said, re.MULTILINE)[1].split(", "))
         return sorted(version for version in listed if version >= Version(OLDEST[package]))
 
+    def newest(self, package: str) -> Version:
+        """Returns the version that pip would install here: its configuration may limit them."""
+        options = ("--dry-run", "--quiet", "--no-deps", "--only-binary", ":all:", "--report", "-")
+        report = json.loads(self.run("python", "-m", "pip", "install", *options, package))
+        return Version(report["install"][0]["metadata"]["version"])
+
     def install(self, *what: str | Path) -> None:
         self.run("python", "-m", "pip", "install", "--quiet", "--only-binary", ":all:", "--no-compile", *what)
 
@@ -73,8 +80,7 @@ def environment(python: str, not_run: Callable[[str], None]) -> Iterator[Environ
 
 
 def choose(environment: Environment, package: str, age: str, not_run: Callable[[str], None]) -> Version:
-    versions = environment.versions(package)
-    chosen = versions[0 if age == "oldest" else -1]
+    chosen = environment.versions(package)[0] if age == "oldest" else environment.newest(package)
     if age == "oldest" and chosen.release[:2] != Version(OLDEST[package]).release[:2]:
         python = environment.run("python", "--version").strip()
         not_run(f"{package} {OLDEST[package]}: the index has none for {python}; {chosen} is the oldest, which ran")
