@@ -18,7 +18,9 @@ from torch import Tensor
 
 import polyop
 from polyop._aten.guards import Guard
+from polyop.exporting import writing
 from polyop.exporting.assumptions import Assumptions
+from polyop.exporting.declared import Declared
 from polyop.exporting.dimensions import given_comparisons, read_dimensions, standard_comparisons
 from polyop.exporting.inputs import other_inputs
 
@@ -190,6 +192,81 @@ def test_a_file_of_the_example_size_alone_is_refused(
     assert "sizes={…} chooses other sizes, and check=False" in text
     assert list(tmp_path.iterdir()) == []
     export(function, torch.rand(shape), tmp_path / "a.onnx", dynamic={"x": {axis: "time"}}, check=False)
+
+
+class Two(torch.nn.Module):
+    """A module of one function of two tensors."""
+
+    def __init__(self, function: Callable[[Tensor, Tensor], Tensor]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return self.function(x, y)
+
+
+def branch_on_equal_sizes(x: Tensor, y: Tensor) -> Tensor:
+    return x[:, None] * y + (1 if x.shape[0] == y.shape[0] else 2)
+
+
+def test_sizes_that_are_equal_in_the_example_alone_are_refused(tmp_path: Path) -> None:
+    given = (Two(branch_on_equal_sizes), (torch.rand(4), torch.rand(4)), tmp_path / "a.onnx")
+    with pytest.raises(polyop.ExportError) as error:
+        polyop.export(*given, dynamic={"x": {0: "n"}, "y": {0: "m"}}, verbose=False)
+    text = str(error.value)
+    assert "differs from PyTorch at n 5, m 4 (the example has n 4, m 4)" in text
+    assert f"n == m, at {line_of(branch_on_equal_sizes, 1)}" in text
+    assert "or state the sizes that the model is for: one name for n and m, of 'x'[0] and 'y'[0]" in text
+
+
+def test_equal_sizes_are_compared_unequal_where_pytorch_accepts_them(tmp_path: Path) -> None:
+    """The file declares one symbol for both, so that its output's need not be the size of each."""
+    given = (Two(torch.add), (torch.rand(4), torch.rand(4)), tmp_path / "a.onnx")
+    report = polyop.export(*given, dynamic={"x": {0: "n"}, "y": {0: "m"}}, verbose=False)
+    assert report.compared[-2:] == [{"n": 1}, {"m": 1}]
+    assert report.not_compared == []
+
+
+def test_a_declared_shape_of_the_example_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def write(request: Any, path: Path, *args: Any, **given: Any) -> Any:
+        written = writing.write(request, path, *args, **given)
+        model = onnx.load(path)
+        model.graph.output[0].type.tensor_type.shape.dim[0].dim_value = 6
+        onnx.save(model, path)
+        return written
+
+    monkeypatch.setattr("polyop.exporting.write", write)
+    with pytest.raises(polyop.ExportError, match=r"at n 7 .*\n  '.*' is declared to have 6 in dimension 0, got 7\n"):
+        export(torch.relu, torch.rand(6), tmp_path / "a.onnx", dynamic={"x": {0: "n"}})
+
+
+@pytest.mark.parametrize(
+    ("outputs", "shapes", "expected"),
+    [
+        ([["n", 3], ["2*n + 1"], ["Min(7, n)"]], [[4, 3], [9], [4]], ["", "", ""]),
+        ([["n"], ["n // 2", 3]], [[5], [2, 4]], ["'n' in dimension 0, which is 4, got 5", "3 in dimension 1, got 4"]),
+        ([["2*n"]], [[9]], ["'2*n' in dimension 0, which is 8, got 9"]),
+        ([["u0"], ["u0"]], [[9], [8]], ["", "'u0' in dimension 0, which is 9, got 8"]),
+        ([["m"], ["2*m"], ["m"]], [[1], [2], [9]], ["", "", "'m' in dimension 0, which is 1, got 9"]),
+        ([["n"], [None], [""]], [[4, 4], [1, 2], [3]], ["1 dimensions, got 2", "1 dimensions, got 2", ""]),
+    ],
+)
+def test_shapes_that_a_file_declares(outputs: Sequence[Any], shapes: Sequence[Any], expected: Sequence[str]) -> None:
+    value = onnx.helper.make_tensor_value_info
+    values = [value(f"y{i}", onnx.TensorProto.FLOAT, shape) for i, shape in enumerate(outputs)]
+    graph = onnx.helper.make_graph([], "g", [value("x", onnx.TensorProto.FLOAT, ["n", 2])], values)
+    got = Declared.by(graph).contradictions({"x": [4, 2]}, shapes)
+    assert got == [text and f"is declared to have {text}" for text in expected]
+
+
+def several_sizes(x: Tensor) -> tuple[Tensor, ...]:
+    return x.cumsum(1).topk(2, 1)[0], x.sum(1, keepdim=True).repeat(1, x.shape[1], 1), torch.stack([x, x], 1), x[:, 1:]
+
+
+def test_torchscript_declares_no_symbol_of_different_sizes(tmp_path: Path) -> None:
+    """PyTorch's exporter declares TopK8_dim_1 as the size of the first and the second output."""
+    given = {"dynamic": {"x": {0: "n", 1: "time"}}, "exporter": "torchscript"}
+    assert len(export(several_sizes, torch.rand(2, 5, 4), tmp_path / "a.onnx", **given).compared) > 4
 
 
 def root_as_number(x: Tensor) -> Tensor:
@@ -501,6 +578,7 @@ def test_guards_choose_sizes_that_break_them() -> None:
         (["N*M <= 5000"], (3, 4), {"n": 3, "m": 1667}),
         (["N*M <= 50000"], (3, 4), {"n": 194, "m": 259}),
         (["N*M != 769"], (3, 4), {"n": 1, "m": 769}),
+        (["N != M"], (3, 4), {"n": 4, "m": 4}),
         (["(N % 7) == 3", "N <= 20"], (3,), {"n": 24}),
         (["torch._sym_sqrt(torch.sym_float(N)) <= 40.0"], (3,), {"n": 1601}),
         (["math.trunc(torch.sym_float(N) ** 0.5) <= 40"], (3,), {"n": 1681}),

@@ -26,6 +26,7 @@ from polyop._onnx.files import external_files
 from polyop._onnx.roles import role_of
 from polyop.exporting.assumptions import Assumptions
 from polyop.exporting.comparing import Comparer, File, Tolerance, flat
+from polyop.exporting.declared import Declared
 from polyop.exporting.dimensions import (
     Comparison,
     Dimension,
@@ -208,6 +209,8 @@ def _compare_at_all(comparer: Comparer, files: Sequence[File], chosen: Sequence[
     if chosen is None:
         comparer.note_unknown()
         compared = [{**example, **sizes} for sizes in comparer.compared]
+        for each in assumptions.unequal(dimensions, compared):
+            comparer.compare_at(files, each)
         for each in assumptions.not_tested(dimensions, compared):
             comparer.compare_at(files, each)
     comparer.require_all_dimensions()
@@ -265,10 +268,11 @@ def _checked(
     nodes = Counter(
         f"{n.domain}::{n.op_type}" if n.domain not in ("", "ai.onnx") else n.op_type for n in proto.graph.node
     )
-    files = [File(file)]
+    declared = Declared.by(proto.graph)
+    files = [File(file, declared)]
     outputs = comparer.compare_example(files[0], expected, "outputs")
     if portable:
-        files.append(File(file, functions_only=True))
+        files.append(File(file, declared, functions_only=True))
         comparer.compare_example(files[1], expected, "the functions' outputs")
     opsets = {o.domain: o.version for o in proto.opset_import}
     record = written.record

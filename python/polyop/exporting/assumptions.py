@@ -10,7 +10,7 @@ from itertools import count, islice
 from polyop._aten.guards import Guard
 from polyop.exporting.breaking import breaking_sizes
 from polyop.exporting.conditions import Condition
-from polyop.exporting.dimensions import Comparison, Dimension, Sizes, comparison, groups_of
+from polyop.exporting.dimensions import Comparison, Dimension, Sizes, comparison, groups_of, unequal_comparisons
 
 _HUGE = 1 << 20
 _BEYOND = 1024  # sizes near the example's
@@ -47,6 +47,18 @@ class Assumptions:
     def equal(self) -> Iterator[tuple[str, str]]:
         """Yields pairs of dimensions that have one size."""
         yield from (condition.equal for condition in self._all if condition.equal)
+
+    def unequal(self, dimensions: Mapping[str, Dimension], compared: Sequence[Sizes]) -> Iterator[Comparison]:
+        """Yields sizes at which dimensions are unequal that have one size in the program and two names: the user did
+        not state that they are equal. The exporter may choose the sizes of optional ones.
+
+        `compared`: sizes that PyTorch accepts.
+        """
+        example = {d.name: d.example for d in dimensions.values()}
+        for group in groups_of(dimensions, self.equal()):
+            named = [d for d in group if not d.optional]
+            if len(named) > 1:
+                yield from unequal_comparisons(named, example, compared)
 
     def numbers(self, dimensions: Mapping[str, Dimension]) -> list[str]:
         """Returns the numbers that the program made of sizes: what it did with them has no conditions."""
@@ -86,9 +98,18 @@ class Assumptions:
         found = [condition for condition in self._all if condition.holds(sizes) is False]
         return [condition.readable() for condition in sorted(found, key=lambda c: not c.line)]
 
+    def unequal_at(self, sizes: Mapping[str, int]) -> list[str]:
+        """Returns the dimensions that are unequal at these sizes, and have one size in the program."""
+        pairs = [condition.equal for condition in self._all if condition.equal and condition.holds(sizes) is False]
+        return [name for name in sizes if any(name in pair for pair in pairs)]
+
     def stated(self, sizes: Mapping[str, int], dimensions: Mapping[str, Dimension]) -> Iterator[str]:
-        """Yields torch.export.Dim for sizes that fulfil all the conditions of one dimension which these sizes break."""
+        """Yields torch.export.Dim for sizes that fulfil all the conditions of one dimension which these sizes break,
+        and what dimensions to give one name."""
         broken = [condition for condition in self._all if condition.holds(sizes) is False]
+        if names := self.unequal_at(sizes):
+            axes = " and ".join(f"'{tensor}'[{axis}]" for name in names for tensor, axis in dimensions[name].axes)
+            yield f"one name for {' and '.join(names)}, of {axes}"
         for name in sorted({name for condition in broken for name in condition.dimensions}):
             of = [condition for condition in broken if condition.dimensions == {name}]
 

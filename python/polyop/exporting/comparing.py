@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from polyop._onnx.comparing import compare, with_rounding
 from polyop.exporting.assumptions import Assumptions
 from polyop.exporting.breaking import is_small
+from polyop.exporting.declared import Declared
 from polyop.exporting.dimensions import Comparison, Dimension, Sizes, fits
 from polyop.exporting.inputs import is_discrete, other_choices, other_inputs
 from polyop.exporting.report import ExportError, OtherBranchError, OutputReport, described, listed
@@ -57,9 +58,9 @@ class Tolerance:
 class File:
     """An exported file in ONNX Runtime."""
 
-    def __init__(self, path: Path, functions_only: bool = False) -> None:
+    def __init__(self, path: Path, declared: Declared, functions_only: bool = False) -> None:
         """functions_only: runs the functions of a portable file instead of polyop's kernels."""
-        self.name = path.name
+        self.name, self._declared = path.name, declared
         options = ort.SessionOptions()
         options.log_severity_level = 4
         if not functions_only:
@@ -79,6 +80,11 @@ class File:
             return self._session.run(None, feeds)
         except Exception as error:
             raise ExportError(f"ONNX Runtime cannot run {self.name}: {error}") from error
+
+    def contradictions(self, tensors: Mapping[str, Tensor], results: Sequence[np.ndarray]) -> list[str]:
+        """Returns, for each result of these inputs, how its shape differs from what the file declares."""
+        sizes = {name: list(as_real(tensors[name]).shape) for name in self.inputs}
+        return self._declared.contradictions(sizes, [result.shape for result in results])
 
 
 def _without_kernel(path: Path, error: str) -> str:
@@ -111,11 +117,23 @@ def scale_of(output: np.ndarray) -> float:
 def compare_outputs(
     file: File, tensors: Mapping[str, Tensor], expected: Sequence[Tensor], tolerance: Tolerance, run: Run
 ) -> list[OutputReport]:
-    """Returns how each output differs. Elements that cancel may differ by as much as PyTorch's own do for inputs that
-    differ by rounding. Equal elements may be sorted in PyTorch's order, or in their own."""
+    """Returns how each output differs from PyTorch's, or from the shape that the file declares."""
     results = file.run(tensors)
     if len(results) != len(expected):
         raise ExportError(f"{file.name}: expected {len(expected)} outputs, got {len(results)}")
+    reports = _reports(file, tensors, expected, results, tolerance, run)
+    return [
+        replace(report, agrees=False, why=why) if why and report.agrees else report
+        for report, why in zip(reports, file.contradictions(tensors, results), strict=True)
+    ]
+
+
+def _reports(
+    file: File, tensors: Mapping[str, Tensor], expected: Sequence[Tensor], results: Sequence[np.ndarray],
+    tolerance: Tolerance, run: Run,
+) -> list[OutputReport]:  # fmt: skip
+    """Elements that cancel may differ by as much as PyTorch's own do for inputs that differ by rounding. Equal elements
+    may be sorted in PyTorch's order, or in their own."""
     references = [tensor.detach().cpu().numpy() for tensor in expected]
     reports = [
         _report(name, reference, got, tolerance)
@@ -248,7 +266,7 @@ class Comparer:
                 if draw == _DRAWS - 1 or not self._depends_on_rounding(inputs, expected):
                     text = self._message(files[0].name, sizes, wrong)
                     raise OtherBranchError(text, sizes, inputs) if self.assumptions.broken(sizes) else ExportError(text)
-        if first_error:
+        if first_error and not comparison.may_be_refused:
             self.not_compared.append(first_error)
 
     def _other_data(self, sizes: Sizes, seed: int) -> tuple[dict[str, Tensor], list[Tensor]]:
@@ -336,7 +354,8 @@ class Comparer:
         return any(not _report("", reference, other, self.tolerance).agrees for reference, other in pairs)
 
     def _message(self, file: str, sizes: Sizes, wrong: Sequence[str]) -> str:
-        changed = self._changed(sizes)
+        unequal = self.assumptions.unequal_at(sizes)
+        changed = {n: size for n, size in sizes.items() if size != self.dimensions[n].example or n in unequal}
         where = (
             f"at {described(changed)} (the example has {described({n: self.dimensions[n].example for n in changed})})"
         )

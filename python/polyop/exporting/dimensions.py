@@ -57,6 +57,8 @@ class Comparison:
     options: tuple[tuple[tuple[str, int], ...], ...]
     breaks: str = ""
     """The condition that they break, if that is why they were chosen."""
+    may_be_refused: bool = False
+    """Whether it says nothing of the file if PyTorch accepts none."""
 
     def sizes(self) -> Iterator[Sizes]:
         yield from map(dict, self.options)
@@ -132,6 +134,16 @@ def standard_comparisons(dimensions: Mapping[str, Dimension], equal: Iterable[tu
             if size != group[0].example and all(d.has(size) for d in group):
                 found.append(comparison([_with(example, group, size)]))
     return list(dict.fromkeys(c for c in found if c.options))
+
+
+def unequal_comparisons(group: Sequence[Dimension], example: Sizes, compared: Iterable[Sizes]) -> Iterator[Comparison]:
+    """Yields comparisons at sizes that make dimensions unequal which have one size in the example and in all of
+    `compared`: one of them has another of these sizes, and each in turn 1, of which a tensor may be expanded."""
+    size = group[0].example
+    other = next((sizes[group[0].name] for sizes in compared if sizes[group[0].name] != size), 1)
+    options = [comparison(_with(example, [d], other) for d in group)]
+    options += [comparison([_with(example, [d], 1)]) for d in group if size != 1 and d.has(1)]
+    yield from (replace(each, may_be_refused=True) for each in options)
 
 
 def smaller_sizes(dimensions: Mapping[str, Dimension]) -> Iterator[Sizes]:

@@ -8,6 +8,7 @@ import logging
 import sys
 import traceback
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -187,9 +188,23 @@ def _by_torchscript_or_raise(request: Request, path: Path, reasons: Sequence[str
             )  # fmt: skip
     except Exception as error:  # exporters raise errors of any type
         raise _failed([*reasons, f"torchscript: {_text(error)}"]) from error
+    _clear_shared_symbols(path)
     fixed = [w for w in found if issubclass(w.category, torch.jit.TracerWarning)]
     lines = [*(_described(w) for w in fixed), *conditions.lines]
     return Written("torchscript", warnings=list(dict.fromkeys(lines)))
+
+
+def _clear_shared_symbols(path: Path) -> None:
+    """Declares nothing of those sizes of outputs that have one symbol of no input: the TorchScript exporter gives one
+    to different sizes, such as TopK8_dim_1."""
+    model = onnx.load(path, load_external_data=False)
+    known = {d.dim_param for value in model.graph.input for d in value.type.tensor_type.shape.dim}
+    sizes = [d for value in model.graph.output for d in value.type.tensor_type.shape.dim]
+    uses = Counter(d.dim_param for d in sizes if d.dim_param and d.dim_param not in known)
+    if shared := [d for d in sizes if uses[d.dim_param] > 1]:
+        for size in shared:
+            size.Clear()
+        onnx.save(model, path)
 
 
 _ASKED = frozenset(
