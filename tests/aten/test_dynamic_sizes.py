@@ -149,7 +149,8 @@ def test_products_of_sizes() -> None:
     def call(x: torch.Tensor) -> Any:
         y = torch.stack([x, x * 2], -1)
         products = torch.einsum("...i,...ij->j...", x, y), torch.linalg.multi_dot([x, y[0], y[1].mT])
-        return torch.kron(x, y[0]), *products
+        positions = torch.einsum("i,j->ij", torch.arange(len(x)), x[0])  # of two types, as rotary embeddings have
+        return torch.kron(x, y[0]), *products, positions
 
     check(call, _random(4, 6), others=[(_random(2, 3),)], dynamic=[(0, 1)])
 

@@ -190,9 +190,13 @@ def linalg_matrix_exp(self: Tensor) -> Any:
     return result.expand(self.shape).to(self.dtype)
 
 
-@decomposes("aten::einsum", without=REFUSED, when="dots, and sizes that are not constant")
+@decomposes("aten::einsum", without=REFUSED, when="several types; dots, and sizes that are not constant")
 def einsum(equation: str, tensors: Sequence[Tensor], *, path: Any = None) -> Any:
-    """Writes letters for the dots: ONNX Runtime takes sizes that it does not know for different ones."""
+    """Converts the tensors to one type, as Einsum requires. Writes letters for the dots: ONNX Runtime takes sizes that
+    it does not know for different ones."""
+    dtype = functools.reduce(torch.promote_types, (x.dtype for x in tensors))
+    if any(x.dtype != dtype for x in tensors):
+        return torch.einsum(equation, *(x.to(dtype) for x in tensors))
     if "." not in equation or all(isinstance(size, int) for x in tensors for size in x.shape):
         return NotImplemented
     inputs, arrow, output = equation.replace(" ", "").replace("...", ".").partition("->")
