@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from tests.support.exported_calls import check
+from tests.support.exported_calls import check, exported
 from tests.support.faster_export import keep_registries
 from tests.support.model_calls import CALLS
 
@@ -260,3 +260,13 @@ def _of_nothing(x: torch.Tensor) -> Any:
 def test_whether_any_of_no_elements_is_true() -> None:
     others = [(torch.zeros(0, 4),), (torch.zeros(3, 4),), (torch.full((1, 4), torch.nan),), (_random(9, 4),)]
     check(_of_nothing, _random(5, 4), others=others, dynamic=[(0,)])
+
+
+def test_squeeze_keeps_dynamic_sizes() -> None:
+    """Only dimensions whose size is constant are removed, also if a dynamic size is 1."""
+    check(
+        lambda x: [x.squeeze() + 1, x[0, ..., 0].squeeze() * 2], _random(1, 4, 5, 1),
+        others=[(_random(1, 4, 7, 1),)], dynamic=[(2,)],
+    )  # fmt: skip
+    run = exported(lambda x: x.squeeze() + 1, _random(1, 4, 5, 1), dynamic=[(2,)])
+    assert run(_random(1, 4, 1, 1))[0].shape == (4, 1)

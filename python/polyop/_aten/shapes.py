@@ -332,6 +332,15 @@ def rrelu(
     return self * slope, slope
 
 
+@decomposes("aten::squeeze", without=WRONG, when="a size that is not constant")
+def squeeze(self: Tensor) -> Any:
+    """Names the axes: ONNX's Squeeze without axes also removes dynamic ones that are 1, and OpenVINO refuses it."""
+    if all(isinstance(size, int) for size in self.shape):
+        return NotImplemented
+    axes = [axis for axis, size in enumerate(self.shape) if isinstance(size, int) and size == 1]
+    return aten.squeeze.dims(self, axes) if axes else self.clone()
+
+
 @decomposes("aten::unfold_backward", without=REFUSED)
 def unfold_backward(grad_in: Tensor, input_sizes: Sequence[int], dim: int, size: int, step: int) -> Any:
     """Adds overlapping frames, as torch.istft does."""
