@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from polyop._aten.indexing import found_indices, repeat_interleave
-from polyop._aten.table import REFUSED, WRONG, decomposes
+from polyop._aten.table import REFUSED, REFUSED_BY_OPENVINO, WRONG, decomposes
 
 aten = torch.ops.aten
 
@@ -332,7 +332,7 @@ def rrelu(
     return self * slope, slope
 
 
-@decomposes("aten::squeeze", without=WRONG, when="a size that is not constant")
+@decomposes("aten::squeeze", without=REFUSED_BY_OPENVINO, when="a size that is not constant")
 def squeeze(self: Tensor) -> Any:
     """Names the axes: ONNX's Squeeze without axes also removes dynamic ones that are 1, and OpenVINO refuses it."""
     if all(isinstance(size, int) for size in self.shape):

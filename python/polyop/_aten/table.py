@@ -20,6 +20,7 @@ MISSING = "missing"
 WRONG = "wrong numbers"
 SLOW = "slow"
 REFUSED = "a file that ONNX Runtime refuses"
+REFUSED_BY_OPENVINO = "a file that OpenVINO refuses"
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
@@ -32,7 +33,7 @@ class Translation:
     theme: str
     """The module that defines it."""
     without: str
-    """What PyTorch's own exporter does: MISSING, WRONG, SLOW or REFUSED."""
+    """What PyTorch's own exporter does: MISSING, WRONG, SLOW, REFUSED or REFUSED_BY_OPENVINO."""
     when: str
     """The calls that it applies to; empty for all."""
     nodes: tuple[str, ...]
