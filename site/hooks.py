@@ -94,6 +94,8 @@ def _modules() -> dict[str, str]:
             continue
         module = ".".join(names)
         pages[module] = f"# {module}\n\n::: {module}\n    options:\n      show_root_heading: false\n"
+        if path.with_suffix(".pyi").is_file():  # whose functions have signatures alone
+            pages[module] += "      show_if_no_docstring: true\n"
     pages["polyop"] += "\n::: polyop._onnxruntime.session.session\n"  # where polyop.session is defined
     return pages
 
