@@ -97,6 +97,15 @@ for _name in ("dim", "dims"):
     )
 
 
+@decomposes("aten::squeeze", without=REFUSED_BY_OPENVINO, when="a size that is not constant")
+def squeeze(self: Tensor) -> Any:
+    """Names the axes: ONNX's Squeeze without axes also removes dynamic ones that are 1, and OpenVINO refuses it."""
+    if all(isinstance(size, int) for size in self.shape):
+        return NotImplemented
+    axes = [axis for axis, size in enumerate(self.shape) if isinstance(size, int) and size == 1]
+    return aten.squeeze.dims(self, axes) if axes else self.clone()
+
+
 @decomposes("prims::view_of")
 def view_of(a: Tensor) -> Any:
     return a.clone()
@@ -330,15 +339,6 @@ def rrelu(
     slope = torch.rand_like(self) * (upper - lower) + lower
     slope = torch.where(self > 0, torch.ones_like(self), slope)
     return self * slope, slope
-
-
-@decomposes("aten::squeeze", without=REFUSED_BY_OPENVINO, when="a size that is not constant")
-def squeeze(self: Tensor) -> Any:
-    """Names the axes: ONNX's Squeeze without axes also removes dynamic ones that are 1, and OpenVINO refuses it."""
-    if all(isinstance(size, int) for size in self.shape):
-        return NotImplemented
-    axes = [axis for axis, size in enumerate(self.shape) if isinstance(size, int) and size == 1]
-    return aten.squeeze.dims(self, axes) if axes else self.clone()
 
 
 @decomposes("aten::unfold_backward", without=REFUSED)
