@@ -23,6 +23,7 @@ from polyop.exporting.assumptions import Assumptions
 from polyop.exporting.declared import Declared
 from polyop.exporting.dimensions import given_comparisons, read_dimensions, standard_comparisons
 from polyop.exporting.inputs import other_inputs
+from tests.support.exported_calls import OfTwo
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -194,23 +195,12 @@ def test_a_file_of_the_example_size_alone_is_refused(
     export(function, torch.rand(shape), tmp_path / "a.onnx", dynamic={"x": {axis: "time"}}, check=False)
 
 
-class Two(torch.nn.Module):
-    """A module of one function of two tensors."""
-
-    def __init__(self, function: Callable[[Tensor, Tensor], Tensor]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, x: Tensor, y: Tensor) -> Tensor:
-        return self.function(x, y)
-
-
 def branch_on_equal_sizes(x: Tensor, y: Tensor) -> Tensor:
     return x[:, None] * y + (1 if x.shape[0] == y.shape[0] else 2)
 
 
 def test_sizes_that_are_equal_in_the_example_alone_are_refused(tmp_path: Path) -> None:
-    given = (Two(branch_on_equal_sizes), (torch.rand(4), torch.rand(4)), tmp_path / "a.onnx")
+    given = (OfTwo(branch_on_equal_sizes), (torch.rand(4), torch.rand(4)), tmp_path / "a.onnx")
     with pytest.raises(polyop.ExportError) as error:
         polyop.export(*given, dynamic={"x": {0: "n"}, "y": {0: "m"}}, verbose=False)
     text = str(error.value)
@@ -221,7 +211,7 @@ def test_sizes_that_are_equal_in_the_example_alone_are_refused(tmp_path: Path) -
 
 def test_equal_sizes_are_compared_unequal_where_pytorch_accepts_them(tmp_path: Path) -> None:
     """The file declares one symbol for both, so that its output's need not be the size of each."""
-    given = (Two(torch.add), (torch.rand(4), torch.rand(4)), tmp_path / "a.onnx")
+    given = (OfTwo(torch.add), (torch.rand(4), torch.rand(4)), tmp_path / "a.onnx")
     report = polyop.export(*given, dynamic={"x": {0: "n"}, "y": {0: "m"}}, verbose=False)
     assert report.compared[-2:] == [{"n": 1}, {"m": 1}]
     assert report.not_compared == []

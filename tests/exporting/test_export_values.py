@@ -13,23 +13,13 @@ from torch import Tensor
 
 import polyop
 from polyop.exporting.inputs import other_choices
+from tests.support.exported_calls import OfTwo
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-class Net(torch.nn.Module):
-    """A module of one function of two tensors."""
-
-    def __init__(self, function: Callable[[Tensor, Tensor], Tensor]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, x: Tensor, y: Tensor) -> Tensor:
-        return self.function(x, y)
-
-
 def export(function: Callable[[Tensor, Tensor], Tensor], x: Tensor, y: Tensor, path: Path, **given: Any) -> Any:
-    return polyop.export(Net(function), (x, y), path, verbose=False, **given)
+    return polyop.export(OfTwo(function), (x, y), path, verbose=False, **given)
 
 
 def sum_if_equal(x: Tensor, y: Tensor) -> Tensor:

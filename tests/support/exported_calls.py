@@ -22,6 +22,17 @@ def session_of(program: Any) -> ort.InferenceSession:
     return ort.InferenceSession(program.model_proto.SerializeToString(), options)
 
 
+class OfTwo(torch.nn.Module):
+    """A module of one function of two tensors, x and y."""
+
+    def __init__(self, function: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return self.function(x, y)
+
+
 def exported(
     call: Callable[..., Any], *args: torch.Tensor, dynamic: Sequence[Any] | None = None, **options: Any
 ) -> Callable[..., list[np.ndarray]]:
