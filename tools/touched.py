@@ -108,14 +108,14 @@ def cxx_tests(touched: set[str], files: list[str]) -> list[str]:
 
 
 def touched_operators(touched: set[str]) -> dict[str, list[str]]:
-    """Returns the operators, each with the other operators whose names contain its name: not its tests name these."""
+    """Returns the operators, each with the others whose names contain its name. A test that names these is theirs."""
     operators = {file.split("/")[2] for file in touched if room(file) == "ops" and not is_shared(file)}
     others = sorted({folder.name for folder in (ROOT / "ops").glob("*/*/")} - operators)
     return {name: [other for other in others if name in other] for name in sorted(operators)}
 
 
 def test_names(changed: set[str], operators: dict[str, list[str]]) -> list[str]:
-    """Returns the names of test files, each with a dot as pytest's -k requires to take no longer name."""
+    """Returns the names of test files, each with a dot, so that pytest's -k takes no longer name."""
     names = {f"test_{name}." for file in changed for name in tests_of(file)}
     names |= {f"{Path(file).stem}." for file in changed if re.fullmatch(r"tests/\w+/test_\w+\.py", file)}
     return sorted(names) + ["test_docs."] * bool(operators)
@@ -131,7 +131,7 @@ def python_files(names: list[str], operators: dict[str, list[str]]) -> list[str]
     required = {f"{name}py" for name in names}
     required |= {f"test_{name}.py" for name in EVERY_OPERATOR if operators}
 
-    def name_an_operator(words: list[str]) -> bool:
+    def has_operator(words: list[str]) -> bool:
         return any(
             name in word and not any(other in word for other in others)
             for word in words
@@ -140,7 +140,7 @@ def python_files(names: list[str], operators: dict[str, list[str]]) -> list[str]
 
     def is_selected(path: Path) -> bool:
         text = path.read_text(encoding="utf-8")
-        return not ALL_SLOW.search(text) and name_an_operator([path.name, *TEST_OR_CASE.findall(text)])
+        return not ALL_SLOW.search(text) and has_operator([path.name, *TEST_OR_CASE.findall(text)])
 
     return sorted(str(path.relative_to(ROOT)) for path in test_files() if path.name in required or is_selected(path))
 

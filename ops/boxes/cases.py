@@ -38,7 +38,7 @@ def multiclass_nms(boxes: np.ndarray, by_class: np.ndarray, top_k: int, threads:
     )  # fmt: skip
 
 
-def a_detectors_head() -> tuple[np.ndarray, np.ndarray]:
+def detector_head() -> tuple[np.ndarray, np.ndarray]:
     """Returns 8,400 boxes, and mostly low scores [1, 8400, 80] of 80 classes."""
     return boxes_of("spread", 8400)[0], (np.random.default_rng(5).random((1, 8400, 80)) ** 8).astype(np.float32)
 

@@ -7,8 +7,8 @@ from inputs import MILLION
 from torch import Tensor
 
 from ops.boxes.cases import (
-    a_detectors_head,
     best_of_classes,
+    detector_head,
     multiclass_nms,
     nearly_the_same_rows,
     of_class,
@@ -22,7 +22,7 @@ cases = Cases(__file__)
 @cases.cpu("8,400 boxes x 80 classes, 100 detections")
 def _(threads: int) -> Contest:
     """A detector's head: 8,400 boxes, 80 classes, mostly low scores, at most 100 detections per image."""
-    boxes, scores = a_detectors_head()
+    boxes, scores = detector_head()
     attributes = {
         "background_label_id": -1, "num_classes": 80, "topk": 1000, "keep_topk": 100, "score_threshold": 0.25,
         "iou_threshold": 0.5, "is_normalized": 0, "clip_boxes": 0,

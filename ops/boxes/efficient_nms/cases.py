@@ -6,8 +6,8 @@ from contenders import bytes_of, session
 from inputs import MILLION, scores
 
 from ops.boxes.cases import (
-    a_detectors_head,
     best_of_classes,
+    detector_head,
     multiclass_nms,
     nearly_the_same_rows,
     scattered,
@@ -20,7 +20,7 @@ cases = Cases(__file__)
 @cases.cpu("8,400 boxes x 80 classes, 100 detections")
 def _(threads: int) -> Contest:
     """The same head, with the detections of all classes in one pass."""
-    boxes, scores = a_detectors_head()
+    boxes, scores = detector_head()
     attributes = {
         "score_threshold": 0.25,
         "iou_threshold": 0.5,
