@@ -135,6 +135,13 @@ def test_factor_of_nearest_pixels_of_rows() -> None:
     check(call, _random(1, 1, 23), others=[(_random(1, 1, size),) for size in (2, 3, 9, 11)], dynamic=[(2,)])
 
 
+def test_factor_of_linear_rows() -> None:
+    """Like that of images: PyTorch ignores one that does not change the size."""
+    call = lambda x: F.interpolate(x, scale_factor=1.1, mode="linear")  # noqa: E731
+    check(call, _random(1, 2, 5), atol=1e-5)
+    check(call, _random(1, 2, 23), others=[(_random(1, 2, size),) for size in (1, 5, 9, 11)], dynamic=[(2,)], atol=1e-5)
+
+
 def test_nearest_pixels_that_are_rounded_otherwise_in_a_division() -> None:
     """Of 82 pixels of 2, the 42nd is the first in PyTorch, and the second by ONNX's rule."""
     check(lambda x: F.interpolate(x, 82), _random(1, 1, 2))

@@ -281,3 +281,13 @@ for _mode in ("bilinear2d", "bicubic2d", "trilinear3d"):
     decomposes(_target, without=WRONG, when="100 x 0.29 pixels: 28 in PyTorch, 29 in ONNX")(
         _with_sizes_of_pytorch(_target)
     )
+
+
+@decomposes("aten::upsample_linear1d.vec", without=WRONG)
+def upsample_linear1d(
+    input: Tensor, output_size: Sequence[Any] | None, align_corners: bool, scale_factors: Sequence[float] | None
+) -> Any:
+    """Resizes an image of one row: PyTorch ignores a factor that keeps a size, unlike its own decomposition."""
+    sizes = None if output_size is None else [1, *output_size]
+    scales = None if scale_factors is None else [1.0, *scale_factors]
+    return aten.upsample_bilinear2d.vec(input.unsqueeze(2), sizes, align_corners, scales).squeeze(2)
