@@ -537,6 +537,34 @@ def test_a_buffer_that_changes_outputs_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "a.onnx").exists()
 
 
+class Fuses(torch.nn.Module):
+    """Combines the weights of two layers into one, in each call or in the first."""
+
+    def __init__(self, once: bool) -> None:
+        super().__init__()
+        self.layers = torch.nn.Sequential(torch.nn.LazyLinear(3), torch.nn.Linear(3, 2, bias=False))
+        self.fused = torch.nn.Linear(4, 2)
+        self.once = once
+
+    def forward(self, x: Tensor) -> Tensor:
+        result = self.layers(x)
+        if not self.once:
+            self.fused.weight.data = self.layers[1].weight.data @ self.layers[0].weight.data
+        return self.fused(x) + result
+
+
+def test_a_model_that_assigns_to_the_data_of_a_parameter_is_refused(tmp_path: Path) -> None:
+    """PyTorch's capture would die of a segmentation fault."""
+    with pytest.raises(polyop.ExportError, match=r"a call assigns to the data of 'fused.weight', which PyTorch cannot"):
+        polyop.export(Fuses(once=False), torch.rand(3, 4), tmp_path / "a.onnx", verbose=False)
+    polyop.export(Fuses(once=True), torch.rand(3, 4), tmp_path / "a.onnx", verbose=False)
+
+
+def test_layers_without_their_first_call(tmp_path: Path) -> None:
+    model = torch.nn.Sequential(torch.nn.LazyLinear(3), torch.nn.LazyBatchNorm1d()).eval()
+    polyop.export(model, torch.rand(3, 4), tmp_path / "a.onnx", verbose=False)
+
+
 # ---- sizes and inputs ----------------------------------------------------------------------------------------------
 
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 
 import torch
 from torch import Tensor
+from torch.nn.parameter import is_lazy
 
 from polyop.exporting.report import ExportError
 
@@ -18,8 +19,9 @@ class State:
     """The buffers of a model, with copies of their values, and its modules' attributes of Python, as they are now."""
 
     def __init__(self, model: torch.nn.Module) -> None:
-        self._values = [(buffer, buffer.detach().clone()) for buffer in model.buffers()]
-        self._named = {name: buffer.detach().clone() for name, buffer in model.named_buffers()}
+        self._named = {n: buffer.detach().clone() for n, buffer in model.named_buffers() if not is_lazy(buffer)}
+        self._values = [(buffer, self._named[name]) for name, buffer in model.named_buffers() if name in self._named]
+        self._parameters = [(n, p, p.data_ptr()) for n, p in model.named_parameters() if not is_lazy(p)]
         self._attributes = [
             (m, type(m), {k: v for k, v in vars(m).items() if k not in _OF_PYTORCH}, dict(m._buffers))
             for m in model.modules()
@@ -48,17 +50,29 @@ class State:
         now = dict(model.named_buffers())
         return {n: now[n].detach().clone() for n, v in self._named.items() if n in now and not _equal([v], [now[n]])}
 
+    def replaced(self) -> list[str]:
+        """Returns the names of the parameters to which a call has assigned other memory, by Tensor.data."""
+        return [name for name, parameter, address in self._parameters if parameter.data_ptr() != address]
+
 
 def require_no_state(
     model: torch.nn.Module, before: State, call: Callable[[], list[Tensor]], first: Sequence[Tensor]
 ) -> None:
     """Raises ExportError if outputs depend on a buffer that the call before has changed, such as a counter or what is
-    left of a stream: a file has the value of the buffer before the first call.
+    left of a stream: a file has the value of the buffer before the first call. Also if a call assigns to the data of a
+    parameter: while PyTorch captures it, the parameter would get data without values, and accessing them is fatal.
 
     before: the state before that call.
     call: runs the model in its present state.
     first: the outputs of that call.
     """
+    if replaced := before.replaced():
+        names = ", ".join(f"'{name}'" for name in replaced)
+        raise ExportError(
+            f"a call assigns to the data of {names}, which PyTorch cannot capture"
+            "\nwrite instead: a forward() that computes these values without the parameter; or call the model once before,"
+            " if only its first call assigns"
+        )
     changed = before.changed(model)
     if not changed or _equal(call(), first):
         return
