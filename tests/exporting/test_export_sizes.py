@@ -399,6 +399,26 @@ def test_the_branch_that_is_right_for_all_sizes(size: int, tmp_path: Path) -> No
     assert ("branches on sizes: those of time " in report.summary()) == (size == 12)
 
 
+def padded_or_trimmed(x: Tensor) -> Tensor:
+    rest = x.shape[0] % 4
+    return x if rest == 0 else x[:-2] if rest == 2 else torch.nn.functional.pad(x, (0, -x.shape[0] % 4))
+
+
+def test_a_third_branch_besides_the_one_that_is_right_for_two(tmp_path: Path) -> None:
+    """The program for odd sizes is right for multiples of 4, too: conditions are those of its sizes."""
+    with pytest.raises(polyop.ExportError, match=r"\(n % 4\) == 0"):
+        export(padded_or_trimmed, torch.rand(16), tmp_path / "a.onnx", dynamic={"x": {0: "n"}})
+
+
+def test_a_dimension_of_one_element_that_is_removed(tmp_path: Path) -> None:
+    def squeezed(x: Tensor) -> Tensor:
+        return x.squeeze(1)
+
+    with pytest.raises(polyop.ExportError, match=r"at n 1 (.|\n)*state torch.export.Dim\('n', min=2\)"):
+        export(squeezed, torch.rand(3, 4), tmp_path / "a.onnx", dynamic={"x": {1: "n"}})
+    export(squeezed, torch.rand(3, 4), tmp_path / "a.onnx", dynamic={"x": {1: torch.export.Dim("n", min=2)}})
+
+
 def test_sizes_that_pytorch_refuses_are_not_compared(tmp_path: Path) -> None:
     report = export(multiples_of_four, torch.rand(16), tmp_path / "a.onnx", dynamic={"x": {0: "n"}})
     assert {"n": 24} in report.compared or {"n": 18} not in report.compared
@@ -611,7 +631,7 @@ def test_sizes_that_break_a_condition_alone(
     assumptions = Assumptions(guards, dimensions, {"x": "x"})
     compared = [{name: 2 * size for name, size in zip("nm", example, strict=False)}]
     assert chosen in [dict(c.options[0]) for c in assumptions.not_tested(dimensions, compared)]
-    assert assumptions.not_evaluated(dimensions) == []
+    assert assumptions.not_evaluated() == []
 
 
 def test_advice_of_a_dimension_has_no_size_that_breaks_the_condition() -> None:

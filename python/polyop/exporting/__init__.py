@@ -30,6 +30,7 @@ from polyop.exporting.declared import Declared
 from polyop.exporting.dimensions import (
     Comparison,
     Dimension,
+    Sizes,
     comparison,
     given_comparisons,
     read_dimensions,
@@ -131,8 +132,8 @@ def export(
             expected = run(feeds)
             after = State(model)
 
-            def attempt(tensors: Mapping[str, Tensor]) -> Exported:
-                """Writes and compares the program that PyTorch captures for these inputs."""
+            def attempt(tensors: Mapping[str, Tensor], sizes: Sizes) -> Exported:
+                """Writes and compares the program that PyTorch captures for these inputs, of these sizes."""
                 before.restore()
                 _run_smaller(run, feeds, dimensions)
                 before.restore_values()
@@ -142,15 +143,13 @@ def export(
                 written = write(request, file, exporter, may_fall_back=check)
                 if portable:
                     _add_functions(file)
-                comparer = Comparer(
-                    run, feeds, dimensions, Assumptions(written.record.guards, dimensions, _guard_names(request)),
-                    _roles(file), Tolerance(rtol, atol), _HINT,
-                )  # fmt: skip
+                assumptions = Assumptions(written.record.guards, dimensions, _guard_names(request), sizes)
+                comparer = Comparer(run, feeds, dimensions, assumptions, _roles(file), Tolerance(rtol, atol), _HINT)
                 return _compared(file, path, written, expected, comparer, portable, check, chosen)
 
             try:
                 require_no_state(model, before, lambda: run_again(feeds), expected)
-                report = _with_right_branches(attempt, feeds)
+                report = _with_right_branches(attempt, feeds, {d.name: d.example for d in dimensions.values()})
             finally:
                 after.restore()
         if verbose:
@@ -163,14 +162,16 @@ def export(
     return report
 
 
-def _with_right_branches(attempt: Callable[[Mapping[str, Tensor]], Exported], feeds: Mapping[str, Tensor]) -> Exported:
+def _with_right_branches(
+    attempt: Callable[[Mapping[str, Tensor], Sizes], Exported], feeds: Mapping[str, Tensor], sizes: Sizes
+) -> Exported:
     """Attempts the program of the example and, if that has a branch which is wrong at other sizes, the program of
     those: the branch that pads by the rest of a division pads by 0, too, where there is no rest."""
     try:
-        return attempt(feeds)
+        return attempt(feeds, sizes)
     except OtherBranchError as error:
         try:
-            report = attempt(error.inputs)
+            report = attempt(error.inputs, {**sizes, **error.sizes})
         except ExportError:
             raise error from None
         report.branches_of = error.sizes
@@ -208,7 +209,7 @@ def _compare_at_all(comparer: Comparer, files: Sequence[File], chosen: Sequence[
         comparer.compare_at(files, each if chosen else assumptions.with_fulfilled(each, dimensions))
     if chosen is None:
         comparer.note_unknown()
-        compared = [{**example, **sizes} for sizes in comparer.compared]
+        compared = [example, *({**example, **sizes} for sizes in comparer.compared)]
         for each in assumptions.unequal(dimensions, compared):
             comparer.compare_at(files, each)
         for each in assumptions.not_tested(dimensions, compared):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import count, islice
 
 from polyop._aten.guards import Guard
@@ -20,8 +21,16 @@ _SIZE_OF = re.compile(r"L\['(\w+)'\]((?:\[\d+\])?)\.size\(\)\[(\d+)\]")
 class Assumptions:
     """The guards of a capture, as conditions on dynamic dimensions."""
 
-    def __init__(self, guards: Iterable[Guard], dimensions: Mapping[str, Dimension], names: Mapping[str, str]) -> None:
-        """`names`: the input of each parameter, as guards write it, such as x or args[0]."""
+    def __init__(
+        self,
+        guards: Iterable[Guard],
+        dimensions: Mapping[str, Dimension],
+        names: Mapping[str, str],
+        captured: Sizes | None = None,
+    ) -> None:
+        """`names`: the input of each parameter, as guards write it, such as x or args[0].
+        `captured`: the sizes of the capture; the example's if not given."""
+        self._captured = captured or {d.name: d.example for d in dimensions.values()}
         by_axis = {axis: d.name for d in dimensions.values() for axis in d.axes}
         found: dict[tuple[str, ...], Condition] = {}
         for guard in guards:
@@ -67,16 +76,21 @@ class Assumptions:
         )
         return [condition.readable() for condition in made]
 
-    def not_evaluated(self, dimensions: Mapping[str, Dimension]) -> list[str]:
-        """Returns the conditions that have no value for the example's sizes: it is not known how to evaluate them."""
-        example = {d.name: d.example for d in dimensions.values()}
-        return [condition.readable() for condition in self._all if condition.holds(example) is None]
+    def not_evaluated(self) -> list[str]:
+        """Returns the conditions that have no value for the sizes of the capture: it is not known how to evaluate
+        them."""
+        return [condition.readable() for condition in self._all if condition.holds(self._captured) is None]
 
     def with_fulfilled(self, each: Comparison, dimensions: Mapping[str, Dimension]) -> Comparison:
         """Appends options whose sizes fulfil the equations between dimensions, such as that of a mask: past + time.
 
-        They come last: where PyTorch accepts the sizes without, an equation holds for the example by chance."""
-        return comparison([*each.sizes(), *(self._fulfilling(sizes, dimensions) for sizes in each.sizes())])
+        They come last: where PyTorch accepts the sizes without, an equation holds for the example by chance. But a mask
+        of one element may only be broadcast."""
+        if each.may_be_refused:
+            kept = (s for s in each.sizes() if all(c.holds(s) is not False for c in self._all if c.is_equation))
+            return replace(each, options=comparison(kept).options)
+        fulfilling = (self._fulfilling(sizes, dimensions) for sizes in each.sizes())
+        return replace(each, options=comparison([*each.sizes(), *fulfilling]).options)
 
     def _fulfilling(self, sizes: Sizes, dimensions: Mapping[str, Dimension]) -> Sizes:
         """Changes the dimensions that have the example's size, if that suffices, and otherwise another one."""
@@ -125,11 +139,11 @@ class Assumptions:
     ) -> Iterator[Comparison]:
         """Yields sizes that break a condition which none of `compared`, and of those yielded before, breaks without
         breaking a condition before it, or none breaks at all if there are no such sizes."""
-        example = {d.name: d.example for d in dimensions.values()}
-        groups = list(groups_of(dimensions, self.equal()))
+        captured = {name: replace(d, example=self._captured[name]) for name, d in dimensions.items()}
+        groups = list(groups_of(captured, self.equal()))
         done = [*compared]
         for at, condition in enumerate(self._all):
-            if condition.equal or not condition.holds(example):  # inputs of one size
+            if condition.equal or not condition.holds(self._captured):  # inputs of one size
                 continue
             breaking = [sizes for sizes in done if condition.holds(sizes) is False]
             if any(not self._breaks_before(at, sizes) for sizes in breaking):

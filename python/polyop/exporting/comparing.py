@@ -297,7 +297,7 @@ class Comparer:
 
     def note_unknown(self) -> None:
         """Adds to the report the conditions that no sizes can be found for."""
-        unknown = self.assumptions.not_evaluated(self.dimensions)
+        unknown = self.assumptions.not_evaluated()
         self.not_compared += [f"the file assumes {line}, which polyop cannot evaluate" for line in unknown]
 
     def require_no_numbers(self, may_be: bool) -> None:
@@ -366,6 +366,9 @@ class Comparer:
             text += "\nthe file has the program of the example's sizes, for which PyTorch's capture assumed:"
             text += "".join(f"\n  {line}" for line in listed(broken))
             text += f"\nwrite instead: {_advice(broken, list(self.assumptions.stated(sizes, self.dimensions)))}"
+        elif ones := [name for name, size in changed.items() if size == 1]:
+            stated = ", ".join(f"torch.export.Dim('{name}', min=2)" for name in ones)
+            text += f"\nPyTorch captures a program for sizes of 2 or more: state {stated}"
         return f"{text}\n{self.tolerance.text()}\n{self.check_hint}"
 
 

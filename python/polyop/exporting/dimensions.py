@@ -114,8 +114,8 @@ def comparison(options: Iterable[Sizes], breaks: str = "") -> Comparison:
 
 
 def standard_comparisons(dimensions: Mapping[str, Dimension], equal: Iterable[tuple[str, str]]) -> list[Comparison]:
-    """Returns comparisons at larger sizes, at smaller ones, at one other size of each dimension, at single elements of
-    first dimensions, and at the stated bounds.
+    """Returns comparisons at larger sizes, at smaller ones, at one other size of each dimension, at single elements, and
+    at the stated bounds. Many models refuse single pixels: only of first dimensions does the user need to know that.
 
     `equal`: the dimensions that must have one size. Others get different ones, so that none are equal by chance.
     """
@@ -130,9 +130,10 @@ def standard_comparisons(dimensions: Mapping[str, Dimension], equal: Iterable[tu
             found.append(comparison(_with(example, group, size) for size in down or up))
         bounds = [d.high for d in group if d.high is not None] + [d.low for d in group if d.low > 1]
         first = any(axis == 0 for d in group for _, axis in d.axes)
-        for size in [*bounds, *([1] if first else [])]:
+        for size in [*bounds, 1]:
             if size != group[0].example and all(d.has(size) for d in group):
-                found.append(comparison([_with(example, group, size)]))
+                one = comparison([_with(example, group, size)])
+                found.append(replace(one, may_be_refused=size == 1 and not first))
     return list(dict.fromkeys(c for c in found if c.options))
 
 
