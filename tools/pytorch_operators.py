@@ -88,9 +88,9 @@ padding a model may apply functions of single elements and linear layers to its 
 LSTM, GRU and RNN with a dynamic number of steps become these nodes, too. An LSTM with `proj_size` and `ctc_loss` are
 written step by step, so that their number of steps is fixed.
 Windows such as `torch.hann_window`, `linspace`, `logspace`, `combinations`, the parts of `tensor_split` and the results
-of `kron` and fractional pools may have a length that is a dynamic size. The number of tensors that `split`, `chunk` and
-`unbind` return is that of the example: a file has a fixed number of outputs. `torch.signal.windows` compare the length
-with 1, so that such a file is for windows of 2 or more elements.
+of `kron`, `affine_grid` and fractional pools may have a length that is a dynamic size. The number of tensors that
+`split`, `chunk` and `unbind` return is that of the example: a file has a fixed number of outputs.
+`torch.signal.windows` compare the length with 1, so that such a file is for windows of 2 or more elements.
 `flex_attention` becomes products and a softmax. A query whose mask hides everything gets zeros. `nn.TransformerEncoder`
 computes padded tokens as PyTorch does in inference: they are zeros before the last norm if all are at the end. A
 FakeQuantize module is exported if its observer is disabled, and so is a program that PT2E's `convert_pt2e` returns.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch.nn.functional.interpolate in ONNX files: all modes, by size and by factor, of odd sizes, up and down."""
+"""torch.nn.functional.interpolate in ONNX files: all modes, by size and by factor, of odd sizes, up and down. Grids."""
 
 from __future__ import annotations
 
@@ -84,6 +84,28 @@ def test_windows_of_sizes_that_depend_on_the_input() -> None:
 
     others = [(_random(2, 3, size),) for size in (17, 9)]
     check(call, _random(2, 3, 13), others=others, dynamic=[(2,)], rtol=1e-4, atol=1e-4)
+
+
+def test_antialiased_pixels_between_corners_that_become_one() -> None:
+    def call(x: torch.Tensor) -> torch.Tensor:
+        size = (x.shape[2] // 3 + 1, x.shape[3])
+        return F.interpolate(x, size, mode="bilinear", align_corners=True, antialias=True)
+
+    check(
+        call, _random(1, 2, 23, 9), others=[(_random(1, 2, size, 7),) for size in (2, 1)], dynamic=[(2, 3)], atol=1e-5
+    )
+
+
+def test_grids_of_sizes_that_depend_on_the_input() -> None:
+    def call(x: torch.Tensor, theta: torch.Tensor) -> list[torch.Tensor]:
+        return [
+            F.grid_sample(x, F.affine_grid(theta, x.size(), align_corners=align), align_corners=align)
+            for align in (False, True)
+        ]
+
+    theta = _random(3, 2, 3)
+    others = [(_random(2, 2, *sizes), theta[:2]) for sizes in ((1, 9), (3, 1))]
+    check(call, _random(3, 2, 5, 7), theta, others=others, dynamic=[(0, 2, 3), (0,)], atol=1e-5)
 
 
 def test_sizes_that_are_rounded_otherwise_in_float32() -> None:

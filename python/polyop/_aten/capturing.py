@@ -23,7 +23,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes
 
-from polyop._aten import fft, numbers, packed, pooling, ranges
+from polyop._aten import fft, numbers, packed, pooling, ranges, resampling
 from polyop._aten.checks import value_of_condition
 from polyop._aten.ctc import ctc_loss
 from polyop._aten.integers import integer_of, length_of
@@ -243,6 +243,7 @@ _REPLACED: dict[Any, Callable[..., Any]] = {
     **packed.REPLACED,
     **pooling.REPLACED,
     **ranges.REPLACED,
+    **resampling.REPLACED,
 }
 if hasattr(functional, "grouped_mm"):
     _REPLACED[functional.grouped_mm] = grouped_mm

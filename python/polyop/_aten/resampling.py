@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from polyop._aten.table import SLOW, WRONG, decomposes, overload
 from polyop._base.extents import float32, floor_scale, scale_for
@@ -36,7 +37,7 @@ def _axis(size: int, like: Tensor, align_corners: bool) -> Tensor:
     """Returns the coordinates of an axis of affine_grid: -1 to 1."""
     at = torch.arange(size, device=like.device).to(like.dtype)
     if align_corners:
-        return at * (2 / (size - 1)) - 1 if size > 1 else at * 0
+        return (at * (2 / torch.sym_max(size - 1, 1)) - 1) * torch.sym_min(size - 1, 1)  # 0 for a size of 1
     return (at * 2 + 1) / size - 1
 
 
@@ -52,6 +53,16 @@ def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: boo
     columns.append(torch.ones(extents, dtype=theta.dtype, device=theta.device))
     base = torch.stack(columns, -1).reshape(-1, axes + 1)
     return torch.matmul(base, theta.mT).reshape([theta.shape[0], *extents, axes])
+
+
+def _affine_grid(theta: Tensor, size: Sequence[Any], align_corners: bool | None = None) -> Any:
+    """Replaces the function in a capture: PyTorch's operator takes no sizes that depend on the input's."""
+    if not any(isinstance(extent, torch.SymInt) for extent in size):
+        return NotImplemented
+    return affine_grid_generator(theta, size, bool(align_corners))
+
+
+REPLACED: dict[Any, Callable[..., Any]] = {functional.affine_grid: _affine_grid}
 
 
 def weighted_sums(self: Tensor, axis: int, index: Tensor, weights: Tensor) -> Tensor:
@@ -104,7 +115,7 @@ def _either(condition: bool | Tensor, yes: Tensor, no: Tensor) -> Tensor:
 def _step(inputs: Any, outputs: Any, align_corners: bool, scale: float | None) -> Any:
     """Returns the distance of two output pixels in input pixels, for an axis whose size changes."""
     if align_corners:
-        return (inputs - 1) / (outputs - 1) if outputs > 1 else 0.0
+        return (inputs - 1) * torch.sym_min(outputs - 1, 1) / torch.sym_max(outputs - 1, 1)  # 0 for one output pixel
     return 1 / scale if scale is not None and scale > 0 else inputs / outputs
 
 
