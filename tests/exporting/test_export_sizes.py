@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,12 @@ from torch import Tensor
 
 import polyop
 from polyop._aten.guards import Guard
-from polyop.exporting import writing
+from polyop.exporting import comparing, writing
 from polyop.exporting.assumptions import Assumptions
 from polyop.exporting.declared import Declared
 from polyop.exporting.dimensions import given_comparisons, read_dimensions, standard_comparisons
 from polyop.exporting.inputs import other_inputs
+from polyop.exporting.report import RunError
 from tests.support.exported_calls import OfTwo
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -410,6 +412,46 @@ def test_a_third_branch_besides_the_one_that_is_right_for_two(tmp_path: Path) ->
         export(padded_or_trimmed, torch.rand(16), tmp_path / "a.onnx", dynamic={"x": {0: "n"}})
 
 
+def padded_up_to_sixteen(x: Tensor) -> Tensor:
+    return torch.nn.functional.pad(x, (0, 16 - x.shape[0])) if x.shape[0] < 16 else x
+
+
+def test_branches_that_agree_at_the_size_between_them(tmp_path: Path) -> None:
+    """Of 16 elements, none are added, as of more."""
+    with pytest.raises(polyop.ExportError, match=r"assumed:\n  n <= 15"):
+        export(padded_up_to_sixteen, torch.rand(6), tmp_path / "a.onnx", dynamic={"x": {0: "n"}})
+
+
+def test_a_failure_at_one_element_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unlike a wrong result, it is not silent."""
+    run = comparing.File.run
+
+    def fail_at_one(file: comparing.File, tensors: dict[str, Tensor]) -> list[np.ndarray]:
+        if 1 in tensors["x"].shape:
+            raise RunError("ONNX Runtime cannot run a.onnx")
+        return run(file, tensors)
+
+    monkeypatch.setattr(comparing.File, "run", fail_at_one)
+    report = export(torch.exp, torch.rand(3, 4), tmp_path / "a.onnx", dynamic={"x": {1: "n"}})
+    assert report.not_compared == ["n 1: ONNX Runtime cannot run a.onnx"]
+    with pytest.raises(polyop.ExportError, match=r"at n 1 (.|\n)*ONNX Runtime cannot run a.onnx"):
+        export(torch.exp, torch.rand(4, 3), tmp_path / "a.onnx", dynamic={"x": {0: "n"}})
+
+
+def test_a_text_of_a_size_is_reported(tmp_path: Path) -> None:
+    def looked_up(x: Tensor) -> Tensor:
+        return x * {"16": 2.0}.get(f"{x.shape[0]}", 1.0)
+
+    report = export(looked_up, torch.rand(3), tmp_path / "a.onnx", dynamic={"x": {0: "n"}})
+    assert re.search(r"what depends on the text that the program makes of a size, at .*:\d+$", report.not_compared[-1])
+
+
+def test_a_number_of_bytes_is_refused(tmp_path: Path) -> None:
+    """PyTorch's capture refuses it, and the TorchScript exporter would freeze it."""
+    with pytest.raises(polyop.ExportError, match=r"Cannot call numel\(\) on tensor with symbolic sizes"):
+        export(lambda x: x * (x.nbytes > 1000), torch.rand(3), tmp_path / "a.onnx", dynamic={"x": {0: "n"}})
+
+
 def test_a_dimension_of_one_element_that_is_removed(tmp_path: Path) -> None:
     def squeezed(x: Tensor) -> Tensor:
         return x.squeeze(1)
@@ -604,7 +646,7 @@ def test_guards_choose_sizes_that_break_them() -> None:
     guards = [Guard("L['x'].size()[0] <= 300", "model.py:7"), Guard("(L['x'].size()[0] % 2) == 0", "")]
     assumptions = Assumptions(guards, dimensions, {"x": "x"})
     chosen = [dict(c.options[0])["n"] for c in assumptions.not_tested(dimensions, [{"n": 8}, {"n": 11}])]
-    assert chosen == [302]
+    assert chosen == [302, 308]
     assert assumptions.broken({"n": 513}) == ["n <= 300, at model.py:7", "(n % 2) == 0"]
 
 

@@ -47,10 +47,12 @@ class Queries:
     """The line of the program that queried a condition first, by the text of the condition."""
     numbers: set[str] = field(default_factory=set)
     """The conditions that are a number which the program made of sizes."""
+    texts: dict[str, None] = field(default_factory=dict)
+    """The lines of the program that made a text of a size."""
 
 
 def noting(queries: Queries) -> AbstractContextManager[None]:
-    """In a `with` block, notes the lines that ask for conditions on sizes, and for numbers."""
+    """In a `with` block, notes the lines that ask for conditions on sizes, for numbers and for texts."""
 
     def evaluate_expr(evaluate: Callable[..., Any], env: ShapeEnv, queried: Any, *args: Any, **given: Any) -> Any:
         before = len(env.guards), len(_deferred(env))
@@ -65,7 +67,17 @@ def noting(queries: Queries) -> AbstractContextManager[None]:
             queries.lines.update(dict.fromkeys(new, _line_of_program()))
         return result
 
-    return replaced({"torch.fx.experimental.symbolic_shapes:ShapeEnv.evaluate_expr": evaluate_expr})
+    def represent(represent: Callable[[torch.SymInt], str], size: torch.SymInt) -> str:
+        stack = ((frame.f_code.co_filename, line) for frame, line in traceback.walk_stack(sys._getframe(1)))
+        file, line = next(frame for frame in stack if not frame[0].startswith(_PACKAGE))
+        if not (is_pytorchs(file) or (file.startswith(_STANDARD_LIBRARY) and "site-packages" not in file)):
+            queries.texts[f"{file}:{line}"] = None
+        return represent(size)
+
+    return replaced({
+        "torch:SymInt.__repr__": represent,
+        "torch.fx.experimental.symbolic_shapes:ShapeEnv.evaluate_expr": evaluate_expr,
+    })  # fmt: skip
 
 
 def guards_of(program: torch.export.ExportedProgram, queries: Queries) -> list[Guard]:
@@ -159,4 +171,5 @@ def line_of(frames: Sequence[tuple[str, str]]) -> str:
 
 _PACKAGE = str(Path(__file__).parents[1])
 _CAPTURE = str(Path(__file__).parents[1] / "_torch")  # called by the exporter, calls PyTorch's capture
+_STANDARD_LIBRARY = str(Path(traceback.__file__).parent) + "/"
 _INSTALLED = tuple({sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), sysconfig.get_path("stdlib")})

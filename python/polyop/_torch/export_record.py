@@ -26,6 +26,8 @@ class Record:
     """Operators without an ONNX form, and the stack trace of a call of each; empty if there is none."""
     guards: list[Guard] = field(default_factory=list)
     """What the program assumes of sizes."""
+    texts: list[str] = field(default_factory=list)
+    """The lines of the program that made a text of a dynamic size."""
 
 
 _record: ContextVar[Record | None] = ContextVar("polyop.export_record", default=None)

@@ -136,7 +136,7 @@ def _capture(
                     continue
                 record.guards = guards_of_failure(error, queries)  # the exporter's second strategy may succeed
                 raise
-            record.guards = guards_of(program, queries)
+            record.guards, record.texts = guards_of(program, queries), list(queries.texts)
             return program
 
 

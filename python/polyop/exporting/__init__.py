@@ -188,7 +188,10 @@ def _compared(
         if check:
             _require_dynamic(files[0], comparer.dimensions)
             _compare_at_all(comparer, files, chosen)
-            report.compared, report.not_compared = comparer.compared, [*comparer.not_compared, *comparer.unchanged]
+            lines = written.record.texts
+            texts = [f"what depends on the text that the program makes of a size, at {line}" for line in lines]
+            report.compared = comparer.compared
+            report.not_compared = [*comparer.not_compared, *comparer.unchanged, *texts]
         return report
     except OtherBranchError:
         raise

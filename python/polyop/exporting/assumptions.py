@@ -138,7 +138,9 @@ class Assumptions:
         self, dimensions: Mapping[str, Dimension], compared: Sequence[Sizes], limit: int = 3
     ) -> Iterator[Comparison]:
         """Yields sizes that break a condition which none of `compared`, and of those yielded before, breaks without
-        breaking a condition before it, or none breaks at all if there are no such sizes."""
+        breaking a condition before it, or none breaks at all if there are no such sizes. At the nearest ones, both
+        branches may agree, such as those that pad up to a size and do not: others follow.
+        """
         captured = {name: replace(d, example=self._captured[name]) for name, d in dimensions.items()}
         groups = list(groups_of(captured, self.equal()))
         done = [*compared]
@@ -148,10 +150,14 @@ class Assumptions:
             breaking = [sizes for sizes in done if condition.holds(sizes) is False]
             if any(not self._breaks_before(at, sizes) for sizes in breaking):
                 continue
-            options = list(islice(breaking_sizes(self._all, at, groups), limit))
+            options = list(islice(breaking_sizes(self._all, at, groups), 2 * limit))
             if options and (not breaking or options[0][0] == 0):
                 done.append(options[0][1])
-                yield comparison((sizes for _, sizes in options), condition.readable())
+                nearest, others = options[:limit], [o for o in options[limit:] if o[0] == options[0][0]]
+                yield comparison((sizes for _, sizes in nearest), condition.readable())
+                if others:
+                    beyond = comparison((sizes for _, sizes in others), condition.readable())
+                    yield replace(beyond, may_be_refused=True, may_fail=True)
 
     def _breaks_before(self, at: int, sizes: Sizes) -> bool:
         return any(condition.holds(sizes) is False for condition in self._all[:at])

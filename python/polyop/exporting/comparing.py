@@ -23,13 +23,14 @@ from polyop.exporting.breaking import is_small
 from polyop.exporting.declared import Declared
 from polyop.exporting.dimensions import Comparison, Dimension, Sizes, fits
 from polyop.exporting.inputs import is_discrete, other_choices, other_inputs
-from polyop.exporting.report import ExportError, OtherBranchError, OutputReport, described, listed
+from polyop.exporting.report import ExportError, OtherBranchError, OutputReport, RunError, described, listed
 from polyop.packages import register_all
 
 # By type, in proportion to the scale of an element.
 _TOLERANCE = {"float16": 1e-2, "bfloat16": 3e-2}
 _DEFAULT_TOLERANCE = 1e-3
 _ABSOLUTE = 1e-6  # in proportion to the largest magnitude of an output
+_MAX_ERROR = 300  # characters
 _DRAWS = 3  # of data, if results depend on rounding
 
 _NO_KERNEL = re.compile(r"Could not find an implementation for (\w+)\(\d+\) node with name '([^']*)'")
@@ -79,7 +80,7 @@ class File:
         try:
             return self._session.run(None, feeds)
         except Exception as error:
-            raise ExportError(f"ONNX Runtime cannot run {self.name}: {error}") from error
+            raise RunError(f"ONNX Runtime cannot run {self.name}: {error}") from error
 
     def contradictions(self, tensors: Mapping[str, Tensor], results: Sequence[np.ndarray]) -> list[str]:
         """Returns, for each result of these inputs, how its shape differs from what the file declares."""
@@ -259,7 +260,13 @@ class Comparer:
                 except Exception as error:  # the model does not accept these sizes or values
                     first_error = first_error or f"{described(self._changed(sizes))}: PyTorch: {_first_line(error)}"
                     break
-                wrong = self._differences(files, sizes, inputs, expected)
+                try:
+                    wrong = self._differences(files, sizes, inputs, expected)
+                except RunError as error:
+                    wrong = [str(error)]
+                    if comparison.may_fail:
+                        self.not_compared.append(f"{described(self._changed(sizes))}: {error}"[:_MAX_ERROR])
+                        return
                 if not wrong:
                     self.compared.append(self._changed(sizes))
                     return
@@ -340,6 +347,8 @@ class Comparer:
         for file in files:
             try:
                 reports = compare_outputs(file, inputs, expected, self.tolerance, self.run)
+            except RunError:
+                raise
             except ExportError as error:
                 found.append(str(error))
                 continue

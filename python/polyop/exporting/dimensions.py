@@ -59,6 +59,8 @@ class Comparison:
     """The condition that they break, if that is why they were chosen."""
     may_be_refused: bool = False
     """Whether it says nothing of the file if PyTorch accepts none."""
+    may_fail: bool = False
+    """Whether the file may fail with an error that PyTorch does not raise: few models are for such sizes."""
 
     def sizes(self) -> Iterator[Sizes]:
         yield from map(dict, self.options)
@@ -133,7 +135,8 @@ def standard_comparisons(dimensions: Mapping[str, Dimension], equal: Iterable[tu
         for size in [*bounds, 1]:
             if size != group[0].example and all(d.has(size) for d in group):
                 one = comparison([_with(example, group, size)])
-                found.append(replace(one, may_be_refused=size == 1 and not first))
+                is_rare = size == 1 and not first
+                found.append(replace(one, may_be_refused=is_rare, may_fail=is_rare))
     return list(dict.fromkeys(c for c in found if c.options))
 
 

@@ -45,6 +45,10 @@ class ExportError(PolyopError, RuntimeError):
         super().__init__("\n  ".join([text, *(line for line in options_of(text) if line not in text)]))
 
 
+class RunError(ExportError):
+    """ONNX Runtime cannot run the file for some inputs."""
+
+
 class OtherBranchError(ExportError):
     """The file differs at sizes for which the program has another branch than for those of its capture."""
 
