@@ -116,8 +116,8 @@ def comparison(options: Iterable[Sizes], breaks: str = "") -> Comparison:
 
 
 def standard_comparisons(dimensions: Mapping[str, Dimension], equal: Iterable[tuple[str, str]]) -> list[Comparison]:
-    """Returns comparisons at larger sizes, at smaller ones, at one other size of each dimension, at single elements, and
-    at the stated bounds. Many models refuse single pixels: only of first dimensions does the user need to know that.
+    """Returns comparisons at larger sizes, at smaller ones, at one other size of each dimension, at single elements,
+    and at the stated bounds. Many models refuse single pixels: only of first dimensions does a user need to know that.
 
     `equal`: the dimensions that must have one size. Others get different ones, so that none are equal by chance.
     """
