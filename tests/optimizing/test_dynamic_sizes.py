@@ -50,6 +50,14 @@ def test_equal_sizes_that_the_user_gives_differ_in_other_runs() -> None:
         assert all(size % 32 == 0 and size != 640 for size in images)
 
 
+def test_other_sizes_are_at_least_half() -> None:
+    """Of an image of 8 pixels, a pooled tensor may be empty, and ONNX Runtime's Resize then divides by zero."""
+    graph = ir.from_proto(_model("(float[1, 3, H, W] x) => (u) { u = Identity(x) }")).graph
+    first = next(candidates(graph, {}, {"x": (1, 3, 24, 24)}, 0))
+    others = [feeds["x"].shape[2:] for seed in (1, 2) for feeds in of_other_sizes(graph, {}, first, seed)]
+    assert min(min(sizes) for sizes in others) == 12
+
+
 @pytest.mark.parametrize(("a", "b", "shapes"), [
     ("N", "M", {}), ("N", "M", {"a": (3000,), "b": (3000,)}), ("N", "3000", {"a": (3000,)}),
     ("N, 4", "M, 4", {}), ("B, 7", "C, 7", {}),

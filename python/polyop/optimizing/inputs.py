@@ -164,10 +164,11 @@ class _Different:
         self._taken = {*taken}
 
     def near(self, size: int, target: int) -> int:
-        """Returns a size of at least `target`, or somewhat less, in place of `size`."""
+        """Returns a size of at least `target`, in place of `size`: of much smaller ones, tensors may be empty, which
+        some kernels of runtimes do not survive."""
         unit = gcd(size, 32)
         while True:
-            first = max(target // unit, 1)
+            first = max(-(-target // unit), 1)
             for number in range(first, max(4 * first, 64 // unit) + 1):
                 chosen = number * unit
                 if (
