@@ -94,6 +94,8 @@ def test_rejects_wrong_arguments(tmp_path: Path) -> None:
         polyop.export(Head(), head_inputs(2, 4), tmp_path / "x.onnx", dynamic={"y": {0: "n"}})
     with pytest.raises(ValueError, match="input_names: expected 3 names, got 1"):
         polyop.export(Head(), head_inputs(2, 4), tmp_path / "x.onnx", input_names=["x"])
+    with pytest.raises(TypeError, match=r"args\[0\]: expected a tensor or None, got list: export a module whose"):
+        polyop.export(Head(), (list(head_inputs(2, 4)),), tmp_path / "x.onnx")
 
 
 @pytest.mark.parametrize("exporter", ["dynamo", "torchscript"])

@@ -49,9 +49,9 @@ def _expanded(values: Sequence[int], axes: int) -> list[int]:
 
 def _window_count(size: int, kernel: int, stride: int, padding: int, ceil_mode: bool) -> Any:
     count = (size + 2 * padding - kernel + (stride - 1 if ceil_mode else 0)) // stride + 1
-    if ceil_mode and (count - 1) * stride >= size + padding:  # a window must begin inside the input or left of it
-        count -= 1
-    return count
+    if not ceil_mode:
+        return count
+    return torch.sym_min(count, (size + padding - 1) // stride + 1)  # a window begins inside the input or left of it
 
 
 def _avg_pool(axes: int) -> Any:

@@ -105,6 +105,11 @@ def export(
     if exporter not in ("auto", *EXPORTERS):
         raise ValueError(f"exporter: expected 'auto', {' or '.join(map(repr, EXPORTERS))}, got '{exporter}'")
     inputs = (args,) if isinstance(args, Tensor) else tuple(args)
+    if others := [i for i, value in enumerate(inputs) if not isinstance(value, Tensor | None)]:
+        raise TypeError(
+            f"args[{others[0]}]: expected a tensor or None, got {type(inputs[others[0]]).__name__}: export a module whose"
+            " forward() takes tensors, and calls the model with lists and numbers"
+        )
     tensors = [t for t in inputs if t is not None]
     names = list(input_names) if input_names else _parameter_names(model, inputs)
     if len(names) != len(tensors):
