@@ -165,6 +165,26 @@ def test_fractional_pools_of_a_ratio() -> None:
     check(call, _random(1, 1, 6, 7), samples, others=others, dynamic=[(2, 3), ()])
 
 
+def test_maximum_pools_of_rows() -> None:
+    def call(x: torch.Tensor) -> Any:
+        return F.max_pool1d(x, 2), torch.max_pool1d(x, 3, 2, 1), F.max_pool1d(F.pad(x, (1, 1)), 3, ceil_mode=True)
+
+    check(call, -_random(1, 2, 24).abs(), others=[(-_random(1, 2, size).abs(),) for size in (7, 33)], dynamic=[(2,)])
+
+
+@pytest.mark.parametrize("size", [16, 17])
+def test_windows_that_begin_after_the_input(size: int) -> None:
+    """Their number depends on the size, not only on that of the example."""
+
+    def call(x: torch.Tensor) -> Any:
+        pooled = F.max_pool2d(x, 2, 3, 1, ceil_mode=True)
+        averaged = F.avg_pool2d(x, 2, 2, 1, ceil_mode=True, divisor_override=3)
+        return pooled + x.new_zeros(pooled.shape[2:]), averaged, averaged.flatten(2) * averaged.shape[3]
+
+    others = [(_random(1, 2, other, 18),) for other in (5, 17, 18, 19)]
+    check(call, _random(1, 2, size, 18), others=others, dynamic=[(2,)])
+
+
 def test_tensors_without_elements() -> None:
     def call(x: torch.Tensor, y: torch.Tensor) -> Any:
         """x has a dynamic size, and a size of 0."""

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch._decomp import decomposition_table
 
 from polyop._aten.indexing import as_large_as
+from polyop._aten.pooling import window_count
 from polyop._aten.table import REFUSED, WRONG, decomposes, extend
 
 aten = torch.ops.aten
@@ -47,13 +48,6 @@ def _expanded(values: Sequence[int], axes: int) -> list[int]:
     return list(values) * axes if len(values) == 1 else list(values)
 
 
-def _window_count(size: int, kernel: int, stride: int, padding: int, ceil_mode: bool) -> Any:
-    count = (size + 2 * padding - kernel + (stride - 1 if ceil_mode else 0)) // stride + 1
-    if not ceil_mode:
-        return count
-    return torch.sym_min(count, (size + padding - 1) // stride + 1)  # a window begins inside the input or left of it
-
-
 def _avg_pool(axes: int) -> Any:
     pool = {2: aten.avg_pool2d, 3: aten.avg_pool3d}[axes]
 
@@ -74,7 +68,7 @@ def _avg_pool(axes: int) -> Any:
         elements = 1
         for axis in reversed(range(axes)):
             size = self.shape[axis - axes]
-            count = _window_count(size, kernel[axis], steps[axis], before[axis], ceil_mode)
+            count = window_count(size, kernel[axis], before[axis], before[axis], steps[axis], 1, ceil_mode)
             pads += [before[axis], (count - 1) * steps[axis] + kernel[axis] - size - before[axis]]
             elements *= kernel[axis]
         padded = aten.constant_pad_nd(self, pads, 0.0)

@@ -54,6 +54,7 @@ PATCHES: Mapping[str, Patch] = {
     "torch.onnx._internal.exporter._capture_strategies:TorchExportNonStrictStrategy._capture": Patch(_ALL),
     "torch.onnx._internal.exporter._fx_passes:decompose_with_registry": Patch(_ALL),
     "torch._higher_order_ops.flex_attention:trace_flex_attention": Patch("flex_attention"),
+    "torch._meta_registrations:pooling_output_shape_pad_lr": Patch("pools of dynamic sizes with ceil_mode"),
     "torch._subclasses.fake_tensor:FakeTensorMode.from_tensor": Patch("conditions on values of buffers"),
     "torch.fx.experimental.symbolic_shapes:ShapeEnv.evaluate_expr": Patch(_SIZES),
     "torch.nn.functional:scaled_dot_product_attention": Patch("attention that is causal by a condition on sizes"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adaptive and fractional pooling, and unpooling."""
+"""Adaptive and fractional pooling, unpooling, and the sizes of pools."""
 
 from __future__ import annotations
 
@@ -14,6 +14,30 @@ from polyop._aten.resampling import weighted_sums
 from polyop._aten.table import decomposes
 
 aten = torch.ops.aten
+
+
+def window_count(
+    size: Any, kernel: int, before: int, after: int, stride: int, dilation: int, ceil_mode: bool
+) -> Any:  # fmt: skip
+    """Returns the number of windows of a pool, for a size that may be dynamic: PyTorch's own function takes the branch
+    of the example."""
+    extent = dilation * (kernel - 1) + 1
+    if not ceil_mode:
+        return (size + before + after - extent) // stride + 1
+    count = (size + before + after - extent + stride - 1) // stride + 1
+    if after + stride <= extent:
+        return count
+    return torch.sym_min(count, (size + before - 1) // stride + 1)  # windows that begin after the input do not count
+
+
+def _max_pool1d(
+    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """Replaces the function in a capture: PyTorch's operator makes all sizes constant."""
+    if return_indices or all(isinstance(size, int) for size in input.shape):
+        return NotImplemented
+    return torch.max_pool1d_with_indices(input, kernel_size, stride or [], padding, dilation, ceil_mode)[0]
 
 
 def _adaptive_bounds(size: int, count: int, device: torch.device) -> tuple[Tensor, Tensor]:
@@ -149,6 +173,8 @@ def _area(
 
 REPLACED: dict[Any, Callable[..., Any]] = {
     functional.interpolate: _area,
+    functional.max_pool1d: _max_pool1d,
+    torch.max_pool1d: _max_pool1d,
     functional.adaptive_avg_pool1d: _of_sizes(1, _adaptive_avg_pool(1)),
     functional.adaptive_max_pool1d: _of_sizes(1, _adaptive_max_pool(1)),
     functional.adaptive_max_pool2d: _of_sizes(2, _adaptive_max_pool(2)),

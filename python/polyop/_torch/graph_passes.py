@@ -29,8 +29,7 @@ def separate_paddings(graph: torch.fx.Graph) -> None:
     ONNX Runtime (1.31) fuses a Pad of zeros with the MaxPool after it, as if it padded with the lowest number.
     """
     aten = torch.ops.aten
-    pools = {getattr(aten, f"max_pool{n}d{kind}").default for n in (2, 3) for kind in ("", "_with_indices")}
-    pools.add(aten.max_pool1d.default)
+    pools = {getattr(aten, f"max_pool{n}d{kind}").default for n in (1, 2, 3) for kind in ("", "_with_indices")}
     for pool in graph.nodes:
         pad = pool.args[0] if pool.target in pools else None
         if not isinstance(pad, torch.fx.Node) or pad.target not in (aten.constant_pad_nd.default, aten.pad.default):

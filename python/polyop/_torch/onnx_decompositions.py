@@ -27,6 +27,7 @@ from polyop._aten.detection import detectors_without_counts
 from polyop._aten.guards import Queries, guards_of, guards_of_failure, noting
 from polyop._aten.integers import SymbolicIntegers
 from polyop._aten.patches import replaced
+from polyop._aten.pooling import window_count
 from polyop._aten.quantized import fixed_switches
 from polyop._torch.empty_tensors import replace_empty
 from polyop._torch.export_record import Record, current_record
@@ -205,6 +206,11 @@ def _describe(describe: Callable[..., None], fx_node: torch.fx.Node, ir_node: on
         ir_node.metadata_props[OPERATOR_KEY] = target
 
 
+def _window_count(_: Any, *args: Any) -> Any:
+    """Replaces the exporter's function of the size of a pool."""
+    return window_count(*args)
+
+
 def _match_constant(match: Callable[..., bool], matcher: Any, pattern: Any, value: Any) -> bool:
     """Makes the exporter's optimizer remove additions of 0 and products with 1 only: it takes 1e-8 for 0, and 1.00001
     for 1. Then it removes the small number that a program adds to a variance.
@@ -242,6 +248,7 @@ REPLACED: dict[str, Callable[..., Any]] = {
     "onnxscript.function_libs.torch_lib.ops.nn:_aten_upsample_scales": resize,
     "onnxscript.rewriter:RewriteRule.try_rewrite": _keep_initializers,
     "onnxscript.rewriter._matcher:SimplePatternMatcher._match_constant": _match_constant,
+    "torch._meta_registrations:pooling_output_shape_pad_lr": _window_count,
     "torch.onnx._internal.exporter._core:_prepare_exported_program_for_export": _prepare,
     "torch.onnx._internal.exporter._core:_set_node_metadata": _describe,
     "torch.onnx._internal.exporter._core:torch_dtype_to_onnx_dtype": _onnx_type,
