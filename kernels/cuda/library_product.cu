@@ -18,20 +18,21 @@ namespace polyop {
 
 namespace {
 
-template <class T>
+template <class T, class C>
 void Multiply(const LibraryProduct& p) {
   for (int64_t i = 0; i < p.count; ++i) {
     const T* const a = static_cast<const T*>(p.a.data) + i * p.a.matrix_step;
     const T* const b = static_cast<const T*>(p.b.data) + i * p.b.matrix_step;
-    T* const c = static_cast<T*>(p.c) + i * p.c_matrix_step;
+    C* const c = static_cast<C*>(p.c) + i * p.c_matrix_step;
+    const int64_t down = p.a_transposed ? 1 : p.a.row_step, along = p.a_transposed ? p.a.row_step : 1;
     for (int64_t row = 0; row < p.rows; ++row) {
       for (int64_t column = 0; column < p.columns; ++column) {
-        T& to = c[row * p.c_row_step + column];
+        C& to = c[row * p.c_row_step + column];
         float sum = p.adds ? ToFloat(to) : 0;
         for (int64_t k = 0; k < p.depth; ++k) {
-          sum += ToFloat(a[row * p.a.row_step + k]) * ToFloat(b[k * p.b.row_step + column]);
+          sum += ToFloat(a[row * down + k * along]) * ToFloat(b[k * p.b.row_step + column]);
         }
-        to = FromFloat<T>(sum);
+        to = FromFloat<C>(sum);
       }
     }
   }
@@ -39,18 +40,18 @@ void Multiply(const LibraryProduct& p) {
 
 }  // namespace
 
-bool LibraryProduct::Available() { return cuda_emulation::has_library_products; }
+bool LibraryProduct::Available() { return cuda_emulation::library_products_left >= 0; }
 
 bool LibraryProduct::Launch(const CudaContext& cuda, void*) const {
   if (!cuda.Check().ok()) return false;
   if (cuda.measuring()) return true;
-  if (type == Type::kF32) {
-    Multiply<float>(*this);
-  } else if (type == Type::kF16) {
-    Multiply<Half>(*this);
-  } else {
-    Multiply<BFloat16>(*this);
-  }
+  if (cuda_emulation::library_products_left <= 0) return false;
+  --cuda_emulation::library_products_left;
+  const bool to_float = c_type == Type::kF32;
+  const auto multiply = type == Type::kF32   ? Multiply<float, float>
+                        : type == Type::kF16 ? (to_float ? Multiply<Half, float> : Multiply<Half, Half>)
+                                             : (to_float ? Multiply<BFloat16, float> : Multiply<BFloat16, BFloat16>);
+  multiply(*this);
   return true;
 }
 
@@ -74,6 +75,8 @@ using Preference = void*;
 enum : int { kSuccess = 0 };
 enum DataType : int { kF32 = 0, kF16 = 2, kBF16 = 14 };
 enum : int { kComputeF32 = 68 };
+enum : int { kTransposeB = 4 };  // an attribute of a descriptor
+enum : int32_t { kTransposed = 1 };
 enum : int { kLayoutBatchCount = 5, kLayoutBatchOffset = 6 };
 enum : int { kMaxWorkspace = 1, kReductions = 3, kAlignments = 5 };  // the alignments of a, b, c and d
 enum : uint32_t { kReduceInComputeType = 2 };
@@ -93,6 +96,7 @@ struct Library {
   int (*create)(Handle*);
   int (*create_descriptor)(Descriptor*, int compute, int scale_type);
   int (*destroy_descriptor)(Descriptor);
+  int (*set_descriptor)(Descriptor, int attribute, const void*, size_t);
   int (*create_layout)(Layout*, int type, uint64_t rows, uint64_t columns, int64_t column_step);
   int (*destroy_layout)(Layout);
   int (*set_layout)(Layout, int attribute, const void*, size_t);
@@ -119,6 +123,7 @@ struct Library {
     };
     return find_function("cublasLtCreate", &create) && find_function("cublasLtMatmulDescCreate", &create_descriptor) &&
            find_function("cublasLtMatmulDescDestroy", &destroy_descriptor) &&
+           find_function("cublasLtMatmulDescSetAttribute", &set_descriptor) &&
            find_function("cublasLtMatrixLayoutCreate", &create_layout) &&
            find_function("cublasLtMatrixLayoutDestroy", &destroy_layout) &&
            find_function("cublasLtMatrixLayoutSetAttribute", &set_layout) &&
@@ -142,7 +147,7 @@ const lt::Library* TheLibrary() {
 }
 
 // What a product depends on, apart from the addresses.
-using Key = std::array<int64_t, 15>;
+using Key = std::array<int64_t, 17>;
 
 // cuBLASLt's matrices are in the order of columns. A matrix in the order of rows is its transpose there, so it computes
 // transpose(c) = transpose(b) * transpose(a).
@@ -152,20 +157,26 @@ struct Plan {
   lt::Found found = {};
 
   bool Make(const lt::Library& library, lt::Handle handle, const LibraryProduct& p, const uint32_t (&alignments)[3]) {
-    const int type = p.type == LibraryProduct::Type::kF32   ? lt::kF32
-                     : p.type == LibraryProduct::Type::kF16 ? lt::kF16
-                                                            : lt::kBF16;
-    const auto layout = [&](lt::Layout* to, int64_t rows, int64_t columns, int64_t row_step, int64_t matrix_step) {
+    using Type = LibraryProduct::Type;
+    const auto layout = [&](lt::Layout* to, Type type, int64_t rows, int64_t columns, int64_t row_step,
+                            int64_t matrix_step) {
       const auto count = static_cast<int32_t>(p.count);
-      return library.create_layout(to, type, static_cast<uint64_t>(columns), static_cast<uint64_t>(rows), row_step) ==
+      const int as = type == Type::kF32 ? lt::kF32 : type == Type::kF16 ? lt::kF16 : lt::kBF16;
+      return library.create_layout(to, as, static_cast<uint64_t>(columns), static_cast<uint64_t>(rows), row_step) ==
                  lt::kSuccess &&
              library.set_layout(*to, lt::kLayoutBatchCount, &count, sizeof count) == lt::kSuccess &&
              library.set_layout(*to, lt::kLayoutBatchOffset, &matrix_step, sizeof matrix_step) == lt::kSuccess;
     };
     if (library.create_descriptor(&descriptor, lt::kComputeF32, lt::kF32) != lt::kSuccess ||
-        !layout(&a, p.rows, p.depth, p.a.row_step, p.a.matrix_step) ||
-        !layout(&b, p.depth, p.columns, p.b.row_step, p.b.matrix_step) ||
-        !layout(&c, p.rows, p.columns, p.c_row_step, p.c_matrix_step)) {
+        !layout(&a, p.type, p.a_transposed ? p.depth : p.rows, p.a_transposed ? p.rows : p.depth, p.a.row_step,
+                p.a.matrix_step) ||
+        !layout(&b, p.type, p.depth, p.columns, p.b.row_step, p.b.matrix_step) ||
+        !layout(&c, p.c_type, p.rows, p.columns, p.c_row_step, p.c_matrix_step)) {
+      return false;
+    }
+    const int32_t transposed = lt::kTransposed;
+    if (p.a_transposed &&
+        library.set_descriptor(descriptor, lt::kTransposeB, &transposed, sizeof transposed) != lt::kSuccess) {
       return false;
     }
     lt::Preference preference = nullptr;
@@ -237,6 +248,8 @@ bool LibraryProduct::Launch(const CudaContext& cuda, void* workspace) const {
   }
   const uint32_t alignments[3] = {AlignmentOf(a.data), AlignmentOf(b.data), AlignmentOf(c)};
   const Key key{static_cast<int64_t>(type),
+                static_cast<int64_t>(c_type),
+                a_transposed,
                 count,
                 rows,
                 columns,

@@ -13,8 +13,12 @@ namespace polyop {
 
 namespace cuda_emulation {
 
-/// Whether the emulation has products of a library. For tests.
-inline bool has_library_products = false;
+/// The products that the emulation's library still supports; -1 if there is no library. For tests.
+inline int64_t library_products_left = -1;
+
+/// Bytes of scratch matrices that a kernel gives to the library at a time. Tests lower it, so that small inputs are
+/// computed in parts.
+inline int64_t library_matrix_bytes = int64_t{96} << 20;
 
 }  // namespace cuda_emulation
 
@@ -24,8 +28,9 @@ struct ProductMatrices {
   int64_t row_step, matrix_step;
 };
 
-/// c = a * b, or c + a * b if `adds`, for `count` matrices: a of rows x depth, b of depth x columns. Sums are floats,
-/// without TF32, and rounded once.
+/// c = a * b, or c + a * b if `adds`, for `count` matrices: a of rows x depth, or its transpose if `a_transposed`, and
+/// b of depth x columns, both of `type`, and c of `c_type`, which is `type` or f32. Sums are floats, without TF32, and
+/// rounded once.
 struct LibraryProduct {
   enum class Type { kF32, kF16, kBF16 };
   template <class T>
@@ -34,9 +39,10 @@ struct LibraryProduct {
                                                             : Type::kBF16;
   static constexpr int64_t kWorkspaceBytes = int64_t{8} << 20;
 
-  Type type;
+  Type type, c_type;
   int64_t count, rows, columns, depth;
   ProductMatrices a, b;
+  bool a_transposed = false;
   void* c;
   int64_t c_row_step, c_matrix_step;
   bool adds;

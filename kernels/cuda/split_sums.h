@@ -29,16 +29,18 @@ struct SplitSums {
   /// Returns the first of `items` items of a part; the first of part `parts` is `items`.
   POLYOP_HD int64_t Begin(int64_t part, int64_t items) const { return items * part / parts; }
   POLYOP_HD float* Part(int64_t part) const { return sums + part * count; }
+  /// Returns a sum of all parts.
+  POLYOP_HD float Sum(int64_t i) const {
+    float sum = 0;
+    for (int64_t part = 0; part < parts; ++part) sum += Part(part)[i];
+    return sum;
+  }
 
   /// Adds the parts and rounds the sums.
   template <class T>
   Status Round(const CudaContext& cuda, T* to) const {
     const SplitSums split = *this;
-    return ForEach(cuda, count, [=] POLYOP_DEVICE(int64_t i) {
-      float sum = 0;
-      for (int64_t part = 0; part < split.parts; ++part) sum += split.Part(part)[i];
-      to[i] = FromFloat<T>(sum);
-    });
+    return ForEach(cuda, count, [=] POLYOP_DEVICE(int64_t i) { to[i] = FromFloat<T>(split.Sum(i)); });
   }
 };
 

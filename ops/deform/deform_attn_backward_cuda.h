@@ -191,13 +191,8 @@ Status VisitSamples(const CudaContext& cuda, const BackwardCall<T, Samples, Sink
             slopes[lane] = part;
           });
           if (!sloped) continue;
-          slopes.template Sum<1, kLanes>([](const BilinearSlopes& a, const BilinearSlopes& b) {
-            BilinearSlopes sum;
-            sum.x = a.x + b.x;
-            sum.y = a.y + b.y;
-            sum.factor = a.factor + b.factor;
-            return sum;
-          });
+          slopes.template Sum<1, kLanes>(
+              [](const BilinearSlopes& a, const BilinearSlopes& b) { return BilinearSlopes::Sum(a, b); });
           ForLanes([&](int lane) {
             const int64_t i = first + lane / kLanes;
             if (lane % kLanes != 0 || i >= held) return;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradients of deformable convolution on the GPU. A block multiplies a tile of gradients of the output with the
-// weights, which gives gradients of samples, and spreads them over pixels, offsets and masks. For the gradients of the
-// weights it gathers samples into shared memory, as the forward pass does. There is no column buffer.
+// The gradients of deformable convolution on the GPU: by columns if the process has cuBLASLt. Otherwise a block
+// multiplies a tile of gradients of the output with the weights, which gives gradients of samples, and spreads them
+// over pixels, offsets and masks. For the gradients of the weights it gathers samples into shared memory, as the
+// forward pass does.
 #pragma once
 
 #include <algorithm>
@@ -11,19 +12,17 @@
 #include "kernels/cuda/block_reduce.h"
 #include "kernels/cuda/split_sums.h"
 #include "kernels/cuda/warp_lanes.h"
-#include "ops/deform/deform_conv_cuda.h"
-#include "ops/sampling/bilinear_taps.h"
+#include "ops/deform/deform_conv_backward_columns_cuda.h"
+#include "ops/deform/deform_conv_gradients_cuda.h"
 
 namespace polyop {
 
-/// The gradients to compute.
-template <class T>
-struct DeformConvGradientsCuda {
-  std::optional<Tensor<T, 4>> input, offset, mask, weight;
-  std::optional<Tensor<T, 1>> bias;
-};
-
 namespace deform_conv_internal {
+
+// Returns whether a group of filters has too few filters, or too few channels with the same samples, for tiles.
+inline bool HasFew(const Sizes& s) {
+  return s.group_filters() < kFew || std::min(s.group_channels(), s.deform_channels()) < kFew;
+}
 
 // The channels of a deform group that belong to one group of filters.
 struct ChannelRun {
@@ -42,47 +41,6 @@ struct ChannelRun {
     const int64_t group = first / s.group_channels() + index;
     const int64_t begin = group * s.group_channels(), end = begin + s.group_channels();
     return {group, begin > first ? begin : first, end < last ? end : last};
-  }
-};
-
-// The tensors of a call. Gradients that are not requested are null.
-template <class T>
-struct BackwardTensors {
-  const T *grad_output, *input, *offset, *mask, *weight;
-  T *grad_offset, *grad_mask;
-  // Transposed copies for tiles: the input [batch][pixels][channels], and the weights [channels][points][filters of a
-  // group].
-  const T *by_pixels, *by_channels;
-
-  POLYOP_HD SamplePosition Position(const Sizes& s, int64_t n, int64_t deform_group, int64_t point, int64_t out) const {
-    const int64_t first = n * s.deform_groups * s.points() * s.out_pixels;
-    return FindPosition(s, offset + 2 * first, mask != nullptr ? mask + first : nullptr, deform_group, point, out);
-  }
-  POLYOP_HD BilinearTaps Taps(const Sizes& s, int64_t n, int64_t deform_group, int64_t point, int64_t out) const {
-    const SamplePosition at = Position(s, n, deform_group, point, out);
-    return BilinearTaps::At(at.y, at.x, s.height, s.width, at.factor);
-  }
-  POLYOP_HD ZeroPaddedSample Sample(const Sizes& s, int64_t n, int64_t deform_group, int64_t point, int64_t out) const {
-    const SamplePosition at = Position(s, n, deform_group, point, out);
-    return ZeroPaddedSample::At(at.y, at.x, s.height, s.width, at.factor);
-  }
-  POLYOP_HD float GradOutput(const Sizes& s, int64_t n, int64_t filter, int64_t out) const {
-    return ToFloat(grad_output[(n * s.filters + filter) * s.out_pixels + out]);
-  }
-  // Returns the weight of a filter for a channel of its group.
-  POLYOP_HD float Weight(const Sizes& s, int64_t filter, int64_t channel, int64_t point) const {
-    return ToFloat(weight[(filter * s.group_channels() + channel) * s.points() + point]);
-  }
-  POLYOP_HD const T* Plane(const Sizes& s, int64_t n, int64_t channel) const {
-    return input + (n * s.channels + channel) * s.height * s.width;
-  }
-  POLYOP_DEVICE void WriteSlopes(const Sizes& s, int64_t n, int64_t deform_group, int64_t point, int64_t out,
-                                 const BilinearSlopes& slopes) const {
-    const int64_t at = (n * s.deform_groups + deform_group) * s.points() + point;
-    if (grad_mask != nullptr) grad_mask[at * s.out_pixels + out] = FromFloat<T>(slopes.factor);
-    if (grad_offset == nullptr) return;
-    grad_offset[2 * at * s.out_pixels + out] = FromFloat<T>(slopes.y);
-    grad_offset[(2 * at + 1) * s.out_pixels + out] = FromFloat<T>(slopes.x);
   }
 };
 
@@ -337,6 +295,26 @@ Status WeightGradsByTiles(const CudaContext& cuda, const Sizes& s, int64_t batch
   return sums.Round(cuda, grad_weight);
 }
 
+// Computes the gradients of input, offsets, masks and weights that exist, by tiles, or by threads and blocks if
+// channels or filters are few.
+template <class T>
+Status GradientsByTiles(const CudaContext& cuda, const Sizes& s, int64_t batch, BackwardTensors<T> tensors,
+                        const DeformConvGradientsCuda<T>& gradients) {
+  const bool slopes = gradients.offset || gradients.mask;
+  if (!HasFew(s) && (gradients.input || slopes)) {
+    POLYOP_RETURN_IF_ERROR(CopyByChannels(cuda, s, tensors.weight, &tensors.by_channels));
+  }
+  if (gradients.weight) {
+    const auto compute = s.group_filters() < kFew ? WeightGradsByBlocks<T> : WeightGradsByTiles<T>;
+    POLYOP_RETURN_IF_ERROR(compute(cuda, s, batch, tensors, gradients.weight->data()));
+  }
+  if (!HasFew(s)) return SampleGradsInScratch(cuda, s, batch, tensors, gradients.input, slopes);
+  return SumAtomicallyWithOthers(cuda, batch, s.channels, s.height * s.width, gradients.input, slopes,
+                                 [&](const ChannelSums& sums, bool with_slopes) {
+                                   return SampleGradsByThreads(cuda, s, batch, tensors, sums, with_slopes);
+                                 });
+}
+
 }  // namespace deform_conv_internal
 
 /// Computes the gradients that exist. `mask` is null for version 1. Those of the input are sums by atomic
@@ -350,15 +328,10 @@ Status DeformConvBackwardCuda(const DeformConvRule& rule, const CudaContext& cud
   POLYOP_RETURN_IF_ERROR(CheckDeformConvPixels(input.shape()));
   const auto s = internal::Sizes::Of(rule, input.shape(), weight.shape(), grad_output.shape());
   const int64_t batch = input.dim(0);
-  const bool few_filters = s.group_filters() < internal::kFew;
-  const bool few = few_filters || std::min(s.group_channels(), s.deform_channels()) < internal::kFew;
-  const bool slopes = gradients.offset || gradients.mask;
-  const T *by_pixels = nullptr, *by_channels = nullptr;
-  if ((!few_filters && gradients.weight) || (!few && (gradients.input || slopes))) {
+  const bool tiles = !internal::HasFew(s), of_samples = gradients.input || gradients.offset || gradients.mask;
+  const T* by_pixels = nullptr;
+  if ((s.group_filters() >= internal::kFew && gradients.weight) || (tiles && of_samples)) {
     POLYOP_RETURN_IF_ERROR(internal::CopyByPixels(cuda, s, batch, input.data(), &by_pixels));
-  }
-  if (!few && (gradients.input || slopes)) {
-    POLYOP_RETURN_IF_ERROR(internal::CopyByChannels(cuda, s, weight.data(), &by_channels));
   }
   const internal::BackwardTensors<T> tensors{grad_output.data(),
                                              input.data(),
@@ -368,7 +341,7 @@ Status DeformConvBackwardCuda(const DeformConvRule& rule, const CudaContext& cud
                                              gradients.offset ? gradients.offset->data() : nullptr,
                                              gradients.mask ? gradients.mask->data() : nullptr,
                                              by_pixels,
-                                             by_channels};
+                                             nullptr};
   if (gradients.bias) {
     T* const grad_bias = gradients.bias->data();
     const Divider pixels(s.out_pixels);
@@ -381,15 +354,17 @@ Status DeformConvBackwardCuda(const DeformConvRule& rule, const CudaContext& cud
         },
         [=] POLYOP_DEVICE(int64_t filter, float sum) { grad_bias[filter] = FromFloat<T>(sum); }));
   }
-  if (gradients.weight) {
-    const auto compute = few_filters ? internal::WeightGradsByBlocks<T> : internal::WeightGradsByTiles<T>;
-    POLYOP_RETURN_IF_ERROR(compute(cuda, s, batch, tensors, gradients.weight->data()));
+  CudaContext attempt = cuda;  // whose scratch the tiles may overwrite
+  if (tiles && (gradients.weight || of_samples) && internal::HasColumns(s, batch)) {
+    bool done = false;
+    POLYOP_RETURN_IF_ERROR(internal::ColumnsBackward<T>::Run(attempt, s, batch, tensors, gradients, &done));
+    if (done) return Status::Ok();
   }
-  if (!few) return internal::SampleGradsInScratch(cuda, s, batch, tensors, gradients.input, slopes);
-  return SumAtomicallyWithOthers(cuda, batch, s.channels, s.height * s.width, gradients.input, slopes,
-                                 [&](const ChannelSums& sums, bool with_slopes) {
-                                   return internal::SampleGradsByThreads(cuda, s, batch, tensors, sums, with_slopes);
-                                 });
+  const Status status = internal::GradientsByTiles(cuda, s, batch, tensors, gradients);
+  if (cuda.measuring() && attempt.used() > cuda.used()) {
+    cuda.Allocate<char>(static_cast<int64_t>(attempt.used() - cuda.used()));
+  }
+  return status;
 }
 
 }  // namespace polyop

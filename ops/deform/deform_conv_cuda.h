@@ -238,35 +238,51 @@ Status SampleColumns(const CudaContext& cuda, const Sizes& s, int64_t images, in
   });
 }
 
-// Multiplies columns by the library, if the process has it: *done tells whether the output is complete. The columns are
-// those of as many output pixels as fit into kMaxBytes, or of kMinPixels.
+// The columns of some output pixels at a time: of `images` images if they are few, else of `pixels` pixels of an image.
+struct ColumnParts {
+  int64_t elements;  // of the columns at a time
+  int64_t images, pixels;
+
+  // The columns of a pixel have `of_pixel` elements of `bytes` bytes. Those of kMinPixels pixels are held in any case.
+  // Requires: there are output pixels, of_pixel > 0.
+  static ColumnParts Of(const Sizes& s, int64_t batch, int64_t of_pixel, size_t bytes) {
+    constexpr int64_t kMinPixels = 64, kStep = 8;
+    const int64_t fit = cuda_emulation::library_matrix_bytes / static_cast<int64_t>(bytes);
+    // The size of the scratch must not shrink when extents grow.
+    const int64_t most = std::max(fit, kMinPixels * of_pixel), at_once = most / of_pixel;
+    // Parts of an image have nearly equal size, a multiple of 16 bytes.
+    const int64_t parts = BlocksFor(s.out_pixels, at_once);
+    const int64_t part = std::min(BlocksFor(BlocksFor(s.out_pixels, parts), kStep) * kStep, at_once);
+    return {std::min(batch * s.out_pixels * of_pixel, most), std::clamp<int64_t>(at_once / s.out_pixels, 1, batch),
+            parts == 1 ? s.out_pixels : part};
+  }
+};
+
+// Returns whether the library should multiply columns.
+inline bool HasColumns(const Sizes& s, int64_t batch) {
+  constexpr int64_t kMaxGroups = 8;
+  if (s.groups > kMaxGroups || s.group_channels() * s.points() == 0 || batch * s.out_pixels == 0) return false;
+  return LibraryProduct::Available();
+}
+
+// Multiplies columns by the library, if the process has it: *done tells whether the output is complete.
 template <class T>
 Status ConvolveColumns(const CudaContext& cuda, const Sizes& s, int64_t batch, const T* input, const T* offset,
                        const T* mask, const T* weight, const T* bias, T* output, bool* done) {
-  constexpr int64_t kMaxBytes = int64_t{96} << 20, kMinPixels = 64, kMaxGroups = 8;
   *done = false;
+  if (!HasColumns(s, batch)) return cuda.Check();
   const int64_t depth = s.group_channels() * s.points(), of_pixel = s.channels * s.points();
-  if (s.groups > kMaxGroups || !LibraryProduct::Available()) return cuda.Check();
-  if (depth == 0 || batch * s.out_pixels == 0) return cuda.Check();
-  const int64_t most = std::max(kMaxBytes / static_cast<int64_t>(sizeof(T)), kMinPixels * of_pixel);
-  const int64_t held = std::min(batch * s.out_pixels * of_pixel, most);
+  const ColumnParts parts = ColumnParts::Of(s, batch, of_pixel, sizeof(T));
   // An engine may have been built by a process without the library, so its scratch may be too small.
   CudaContext attempt = cuda;
-  T* const columns = attempt.Allocate<T>(held);
+  T* const columns = attempt.Allocate<T>(parts.elements);
   char* const workspace = attempt.Allocate<char>(LibraryProduct::kWorkspaceBytes);
   if (!attempt.Check().ok()) return cuda.Check();
   if (cuda.measuring()) {
-    cuda.Allocate<T>(held);
+    cuda.Allocate<T>(parts.elements);
     cuda.Allocate<char>(LibraryProduct::kWorkspaceBytes);
     return cuda.Check();
   }
-  const int64_t pixels_at_once = most / of_pixel;
-  const int64_t images = std::clamp<int64_t>(pixels_at_once / s.out_pixels, 1, batch);
-  // Parts of an image have nearly equal size, a multiple of 16 bytes.
-  constexpr int64_t kStep = 8;
-  const int64_t parts = BlocksFor(s.out_pixels, pixels_at_once);
-  const int64_t part =
-      parts == 1 ? s.out_pixels : std::min(BlocksFor(BlocksFor(s.out_pixels, parts), kStep) * kStep, pixels_at_once);
   if (bias != nullptr) {
     const Divider pixels(s.out_pixels), filters(s.filters);
     POLYOP_RETURN_IF_ERROR(ForEach(cuda, batch * s.filters * s.out_pixels, [=] POLYOP_DEVICE(int64_t i) {
@@ -275,16 +291,17 @@ Status ConvolveColumns(const CudaContext& cuda, const Sizes& s, int64_t batch, c
       output[i] = bias[filter];
     }));
   }
-  for (int64_t n = 0; n < batch; n += images) {
-    const int64_t some = std::min(images, batch - n), of_offsets = s.deform_groups * s.points() * s.out_pixels;
-    for (int64_t first = 0; first < s.out_pixels; first += part) {
-      const int64_t count = std::min(part, s.out_pixels - first);
+  for (int64_t n = 0; n < batch; n += parts.images) {
+    const int64_t some = std::min(parts.images, batch - n), of_offsets = s.deform_groups * s.points() * s.out_pixels;
+    for (int64_t first = 0; first < s.out_pixels; first += parts.pixels) {
+      const int64_t count = std::min(parts.pixels, s.out_pixels - first);
       POLYOP_RETURN_IF_ERROR(SampleColumns(cuda, s, some, first, count, input + n * s.channels * s.height * s.width,
                                            offset + 2 * n * of_offsets,
                                            mask != nullptr ? mask + n * of_offsets : nullptr, columns));
       for (int64_t group = 0; group < s.groups; ++group) {
         const int64_t filter = group * s.group_filters();
         const LibraryProduct product{.type = LibraryProduct::kTypeOf<T>,
+                                     .c_type = LibraryProduct::kTypeOf<T>,
                                      .count = some,
                                      .rows = s.group_filters(),
                                      .columns = count,

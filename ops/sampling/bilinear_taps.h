@@ -37,6 +37,13 @@ struct BilinearTaps {
 struct BilinearSlopes {
   float x = 0, y = 0, factor = 0;
 
+  POLYOP_HD static BilinearSlopes Sum(const BilinearSlopes& a, const BilinearSlopes& b) {
+    BilinearSlopes sum;
+    sum.x = a.x + b.x;
+    sum.y = a.y + b.y;
+    sum.factor = a.factor + b.factor;
+    return sum;
+  }
   /// `dots` are the sums over channels of the sample's gradient times the four pixels. Those outside are ignored, as
   /// are products with a weight of 0.
   POLYOP_HD static BilinearSlopes Of(const BilinearTaps& taps, const float* dots) {

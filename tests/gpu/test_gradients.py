@@ -207,6 +207,26 @@ def test_odd_sizes_equal_the_cpu(name: str) -> None:
     expect_equal(got, expected, TOLERANCES[torch.float32])
 
 
+@pytest.mark.parametrize("dtype", TOLERANCES, ids=DTYPE_NAMES.get)
+@pytest.mark.parametrize("side", [20, 140], ids=["images_together", "image_in_parts"])
+def test_deformable_convolution_by_cublas(side: int, dtype: torch.dtype) -> None:
+    """PyTorch loads cuBLASLt, which multiplies groups of 16 filters and more: of some images, or of a part of one."""
+    images, channels = (3, 32) if side == 20 else (1, 128)
+    pixels = (side, side - 1)
+    image = odd(images, channels, *pixels, low=-0.5, high=0.5)
+    offset, mask = odd(images, 72, *pixels, low=-3, high=3), odd(images, 36, *pixels)
+    weight, bias = odd(48, channels // 2, 3, 3, low=-0.5, high=0.5), odd(48)
+    tensors = [t.to(dtype) for t in (image, offset, mask, weight, bias)]
+
+    def convolve(x: torch.Tensor, o: torch.Tensor, m: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return polyop.modulated_deform_conv2d(x, o, m, w, b, padding=(1, 1), groups=2, deform_groups=4)
+
+    grads = [g - 0.5 for g in random_like(convolve(*tensors))]
+    indices = range(len(tensors))
+    expected, got = (gradients(convolve, tensors, indices, grads, on_gpu) for on_gpu in (False, True))
+    expect_equal(got, expected, TOLERANCES[dtype])
+
+
 def test_which_kernels_are_deterministic() -> None:
     """The table of docs/training.md: these have no atomic additions."""
     assert {name for name in ODD if deterministic(name)} == {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "testing/gradients.h"
+#include "testing/library_products.h"
 #include "testing/testing.h"
 
 namespace polyop::testing {
@@ -68,6 +69,28 @@ TEST_P(ModulatedDeformConv2dBackwardTest, MatchesReference) {
   }
 }
 
+// Those that have enough filters and channels for products.
+const Case kCasesOfProducts[] = {
+    {2, 16, 6, 7, 16, 3, 3, {.padding = {1, 1}}},
+    {1, 17, 8, 5, 70, 3, 2, {.stride = {2, 1}, .padding = {0, 2}, .dilation = {1, 2}}},  // no packs of channels
+    {3, 64, 11, 13, 36, 3, 2, {.padding = {1, 1}, .groups = 2, .deform_groups = 4}},     // several lanes for a sample
+    {2, 96, 8, 9, 40, 2, 2, {.groups = 2, .deform_groups = 3}},  // deform groups straddle groups
+    {2, 132, 9, 10, 17, 1, 2, {}},                               // a warp for a sample
+};
+
+TEST_P(ModulatedDeformConv2dBackwardTest, MatchesReferenceByProductsOfALibrary) {
+  std::mt19937 rng(11);
+  // All output pixels at once, 64 of an image, and some images.
+  for (int64_t bytes : {cuda_emulation::library_matrix_bytes, int64_t{0}, int64_t{1} << 19}) {
+    const LibraryProducts products(bytes);
+    for (const Case& c : kCasesOfProducts) {
+      SCOPED_TRACE(Concat(c.channels, " channels, ", bytes, " bytes"));
+      ExpectMatchesReference(c.op(), Inputs(c, GetParam(), rng), SumTolerance(GetParam(), c));
+    }
+    EXPECT_TRUE(products.Used());
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Types, ModulatedDeformConv2dBackwardTest,
                          ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
                          [](const auto& test) { return std::string(NameOf(test.param)); });
@@ -100,6 +123,33 @@ TEST(ModulatedDeformConv2dBackward, ComputesThoseThatAreNeeded) {
   ExpectOnlyRequestedGradients(c.op(), inputs, 5);
 }
 
+// Products of parts of one image, whose last part is smaller.
+TEST(ModulatedDeformConv2dBackward, LargeImagesByProductsOfALibrary) {
+  std::mt19937 rng(12);
+  const LibraryProducts products;
+  const Case c{1, 16, 48, 46, 16, 1, 1, {}};
+  ExpectMatchesReference(c.op(), Inputs(c, DType::kF32, rng), SumTolerance(DType::kF32, c));
+  EXPECT_TRUE(products.Used());
+}
+
+// Tiles compute everything again.
+TEST(ModulatedDeformConv2dBackward, ProductThatTheLibraryDoesNotSupport) {
+  std::mt19937 rng(14);
+  const Case& c = kCasesOfProducts[0];
+  for (int64_t supported : {0, 1, 2, 3}) {
+    SCOPED_TRACE(supported);
+    const LibraryProducts products(0, supported);
+    ExpectMatchesReference(c.op(), Inputs(c, DType::kF32, rng), SumTolerance(DType::kF32, c));
+  }
+}
+
+TEST(ModulatedDeformConv2dBackward, ComputesThoseThatAreNeededByProductsOfALibrary) {
+  std::mt19937 rng(13);
+  const LibraryProducts products;
+  const Case c{2, 16, 5, 6, 16, 2, 2, {}};
+  ExpectAllMasksMatchReference(c.op(), Inputs(c, DType::kF32, rng), 5, SumTolerance(DType::kF32, c));
+}
+
 TEST(ModulatedDeformConv2dBackward, OffsetsOfZeroAndOnTheBorder) {
   std::mt19937 rng(4);
   for (double offset : {0.0, 1.0, -1.0, 2.0, -0.5}) {
@@ -117,6 +167,11 @@ TEST(ModulatedDeformConv2dBackward, NanAndInfiniteOffsetsHaveNoGradient) {
   ExpectMatchesReference(c.op(), inputs, SumTolerance(DType::kF32, c));
   inputs[2] = HostTensor::Full(DType::kF32, inputs[2].shape(), NAN);
   ExpectMatchesReference(c.op(), inputs, SumTolerance(DType::kF32, c));
+  const LibraryProducts products;
+  const Case& large = kCasesOfProducts[0];
+  inputs = Inputs(large, DType::kF32, rng);
+  for (int64_t i = 0; i < inputs[2].size(); i += 3) inputs[2].set(i, i % 2 ? NAN : i % 4 ? INFINITY : 1e30);
+  ExpectMatchesReference(large.op(), inputs, SumTolerance(DType::kF32, large));
 }
 
 // With offsets of 0, a gradient of one output pixel touches the pixels under the kernel, of the channels of its group.
@@ -195,6 +250,12 @@ TEST(ModulatedDeformConv2dBackward, EmptyInputs) {
   c = kCases[1];
   c.height = 0;
   c.rule.padding = {2, 1};
+  ExpectMatchesReference(c.op(), Inputs(c, DType::kF32, rng));
+  const LibraryProducts products;
+  c.channels = c.filters = 16;
+  ExpectMatchesReference(c.op(), Inputs(c, DType::kF32, rng));
+  c = kCasesOfProducts[0];
+  c.batch = 0;
   ExpectMatchesReference(c.op(), Inputs(c, DType::kF32, rng));
 }
 
