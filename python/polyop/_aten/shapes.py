@@ -157,11 +157,11 @@ def im2col(
 @decomposes("aten::convolution", when="padding that is not constant, or an output padding as large as the stride")
 def convolution(
     input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sequence[int], padding: Sequence[Any],
-    dilation: Sequence[int], transposed: bool, output_padding: Sequence[int], groups: int,
+    dilation: Sequence[int], transposed: bool, output_padding: Sequence[Any], groups: int,
 ) -> Any:  # fmt: skip
-    if transposed and any(more >= step for more, step in zip(output_padding, stride, strict=True)):
+    if transposed:
         return _transposed_convolution(input, weight, bias, stride, padding, dilation, output_padding, groups)
-    if transposed or all(isinstance(pad, int) for pad in padding):
+    if all(isinstance(pad, int) for pad in padding):
         return NotImplemented
     padded = aten.constant_pad_nd(input, [pad for pad in reversed(padding) for _ in range(2)], 0.0)
     none = [0] * len(padding)
@@ -169,10 +169,26 @@ def convolution(
 
 
 def _transposed_convolution(
-    input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sequence[int], padding: Sequence[int],
-    dilation: Sequence[int], output_padding: Sequence[int], groups: int,
-) -> Tensor:  # fmt: skip
-    """ONNX Runtime refuses such an output padding: the whole result is computed, and cut or padded with zeros."""
+    input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sequence[int], padding: Sequence[Any],
+    dilation: Sequence[int], output_padding: Sequence[Any], groups: int,
+) -> Any:  # fmt: skip
+    """ONNX's paddings are constants, and ONNX Runtime refuses an output padding as large as the stride.
+
+    A result of the largest output padding is cut. If that is too large, the whole result is computed, and cut or padded
+    with zeros.
+    """
+    most = [
+        more if isinstance(more, int) else max(step, jump) - 1
+        for more, step, jump in zip(output_padding, stride, dilation, strict=True)
+    ]
+    if all(isinstance(pad, int) for pad in padding) and all(p < step for p, step in zip(most, stride, strict=True)):
+        if all(isinstance(more, int) for more in output_padding):
+            return NotImplemented
+        result = aten.convolution(input, weight, bias, stride, padding, dilation, True, most, groups)
+        for axis, (more, largest) in enumerate(zip(output_padding, most, strict=True), -len(stride)):
+            if not isinstance(more, int):
+                result = result.narrow(axis, 0, result.shape[axis] + (more - largest))
+        return result
     none = [0] * len(stride)
     whole = aten.convolution(input, weight, None, stride, none, dilation, True, none, groups)
     ends = [(-pad, more - pad) for pad, more in zip(padding, output_padding, strict=True)]
