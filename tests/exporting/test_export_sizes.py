@@ -23,7 +23,7 @@ from polyop.exporting import comparing, writing
 from polyop.exporting.assumptions import Assumptions
 from polyop.exporting.declared import Declared
 from polyop.exporting.dimensions import given_comparisons, read_dimensions, standard_comparisons
-from polyop.exporting.inputs import other_inputs
+from polyop.exporting.inputs import other_choices, other_inputs
 from polyop.exporting.report import RunError
 from tests.support.exported_calls import OfTwo
 
@@ -422,6 +422,121 @@ def test_branches_that_agree_at_the_size_between_them(tmp_path: Path) -> None:
         export(padded_up_to_sixteen, torch.rand(6), tmp_path / "a.onnx", dynamic={"x": {0: "n"}})
 
 
+def test_a_branch_beyond_one_that_agrees(tmp_path: Path) -> None:
+    def stepwise(x: Tensor) -> Tensor:
+        n = x.shape[0]
+        return x if n < 16 else x.clone() if n < 64 else 2 * x
+
+    with pytest.raises(polyop.ExportError, match=r"at n \d{3,4} (.|\n)*n <= 15"):
+        export(stepwise, torch.rand(6), tmp_path / "a.onnx", dynamic={"x": {0: "n"}})
+
+
+def test_sums_of_a_dim_keep_their_difference(tmp_path: Path) -> None:
+    class Shifted(torch.nn.Module):
+        def forward(self, x: Tensor, y: Tensor) -> Tensor:
+            return x - y[1:]
+
+    n = torch.export.Dim("n")
+    report = polyop.export(
+        Shifted(), (torch.rand(5), torch.rand(6)), tmp_path / "a.onnx", dynamic={"x": {0: n}, "y": {0: n + 1}},
+        verbose=False,
+    )  # fmt: skip
+    assert len(report.compared) > 3
+    assert all(sizes.get("n + 1", 6) == sizes.get("n", 5) + 1 for sizes in report.compared)
+
+
+def test_offsets_ascend() -> None:
+    offsets = torch.tensor([0, 3, 3, 7])
+    others = other_inputs(
+        {"offsets": offsets}, read_dimensions({"offsets": {0: "b"}}, {"offsets": offsets}), {"b": 9}, {}, 1
+    )
+    assert others["offsets"].tolist() == sorted(others["offsets"].tolist())
+    assert others["offsets"][[0, -1]].tolist() == [0, 7]
+
+
+def test_a_vector_of_truth_values_selects_something() -> None:
+    inputs = {"x": torch.rand(6), "mask": torch.tensor([False, False, True, False, False, False])}
+    dimensions = read_dimensions({"x": {0: "n"}, "mask": {0: "n"}}, inputs)
+    assert all(other_inputs(inputs, dimensions, {"n": 1}, {}, seed)["mask"].any() for seed in range(20))
+    mask = torch.tensor([False, True, True])
+    assert all(other_choices({"mask": mask}, {}, seed).get("mask", mask).any() for seed in range(20))
+
+
+def to_bytes(x: Tensor) -> Tensor:
+    return (torch.nn.functional.avg_pool1d(x, 3, 1) * 255).round().to(torch.uint8)
+
+
+def test_bytes_that_are_rounded_to_another_side(tmp_path: Path) -> None:
+    export(to_bytes, torch.rand(1, 64, 4000), tmp_path / "a.onnx", dynamic={"x": {2: "n"}})
+
+
+def test_errors_that_the_program_catches(tmp_path: Path) -> None:
+    """TorchScript's tracer dies of what follows."""
+
+    def blocks(x: Tensor) -> Tensor:
+        try:
+            return x.view(-1, 8, 4).sum(1)
+        except RuntimeError:
+            return x.sum(0, keepdim=True)
+
+    for rows in (6, 16):
+        with pytest.raises(polyop.ExportError):
+            export(blocks, torch.rand(rows, 4), tmp_path / "a.onnx", dynamic={"x": {0: "n"}})
+
+
+class Difference(torch.nn.Module):
+    """The difference from the last call's input, in an attribute."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.last: Tensor | None = None
+
+    def forward(self, x: Tensor) -> Tensor:
+        last, self.last = self.last, x
+        return x if last is None else x - last
+
+
+class Delay(torch.nn.Module):
+    """Adds what was the input three calls before."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("line", torch.zeros(3, 4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        result = x + self.line[0]
+        self.line.copy_(torch.cat([self.line[1:], x]))
+        return result
+
+
+@pytest.mark.parametrize(("model", "name"), [(Difference(), "last"), (Delay(), "line")])
+def test_state_that_later_calls_need_is_refused(model: torch.nn.Module, name: str, tmp_path: Path) -> None:
+    with pytest.raises(
+        polyop.ExportError, match=f"a call changes '{name}', on which the outputs of later calls depend"
+    ):
+        polyop.export(model, torch.rand(1, 4), tmp_path / "a.onnx", verbose=False)
+
+
+_GRIDS: dict[str, Tensor] = {}
+
+
+def with_grid(x: Tensor) -> Tensor:
+    key = str(x.shape)
+    if key not in _GRIDS:
+        _GRIDS[key] = torch.arange(x.shape[0])
+    return x + _GRIDS[key]
+
+
+def test_a_global_cache_gets_no_tensors_of_the_capture(tmp_path: Path) -> None:
+    for rows in (5, 6):
+        export(with_grid, torch.rand(rows), tmp_path / "a.onnx", dynamic={"x": {0: "n"}})
+        assert all(type(grid) is Tensor for grid in _GRIDS.values())
+
+
+def test_the_number_of_chunks_is_no_number_of_a_size(tmp_path: Path) -> None:
+    export(lambda x: x.chunk(2)[0], torch.rand(6), tmp_path / "a.onnx", dynamic={"x": {0: "n"}})
+
+
 def test_a_failure_at_one_element_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Unlike a wrong result, it is not silent."""
     run = comparing.File.run
@@ -443,7 +558,7 @@ def test_a_text_of_a_size_is_reported(tmp_path: Path) -> None:
         return x * {"16": 2.0}.get(f"{x.shape[0]}", 1.0)
 
     report = export(looked_up, torch.rand(3), tmp_path / "a.onnx", dynamic={"x": {0: "n"}})
-    assert re.search(r"what depends on the text that the program makes of a size, at .*:\d+$", report.not_compared[-1])
+    assert re.search(r"what depends on a size as a text or key, at .*:\d+$", report.not_compared[-1])
 
 
 def test_a_number_of_bytes_is_refused(tmp_path: Path) -> None:
@@ -593,7 +708,7 @@ def test_buffers_return_to_their_values_after_one_call(tmp_path: Path) -> None:
 
 def test_a_buffer_that_changes_outputs_is_refused(tmp_path: Path) -> None:
     model = Counts(1.0)
-    with pytest.raises(polyop.ExportError, match=r"a call changes 'calls', on which the outputs of the next call"):
+    with pytest.raises(polyop.ExportError, match=r"a call changes 'calls', on which the outputs of later calls"):
         polyop.export(model, torch.rand(3, 2), tmp_path / "a.onnx", verbose=False)
     assert model.calls.item() == 1
     assert not (tmp_path / "a.onnx").exists()
@@ -646,7 +761,7 @@ def test_guards_choose_sizes_that_break_them() -> None:
     guards = [Guard("L['x'].size()[0] <= 300", "model.py:7"), Guard("(L['x'].size()[0] % 2) == 0", "")]
     assumptions = Assumptions(guards, dimensions, {"x": "x"})
     chosen = [dict(c.options[0])["n"] for c in assumptions.not_tested(dimensions, [{"n": 8}, {"n": 11}])]
-    assert chosen == [302, 308]
+    assert chosen == [302, 308, 2411]
     assert assumptions.broken({"n": 513}) == ["n <= 300, at model.py:7", "(n % 2) == 0"]
 
 

@@ -22,7 +22,10 @@ _NO_KERNEL = frozenset(("_local_scalar_dense", "_to_sparse", "equal", "is_nonzer
 _OF_VALUES = frozenset(("GuardOnDataDependentSymNode", "DataDependentOutputException", "DynamicOutputShapeException"))
 _SPARSE = re.compile(r"compressed tensor|\bsparse", re.IGNORECASE)
 _NUMPY = ".numpy() is not supported for tensor subclasses"
-_KEY = re.compile(r"unhashable type: non-nested SymInt|Cannot call \w+\(\) on tensor with symbolic sizes")
+_NUMBER = re.compile(
+    r"unhashable type: non-nested SymInt|Cannot call \w+\(\) on tensor with symbolic sizes"
+    r"|indices must be integers or slices, not Sym|unsupported operand type\(s\) for .*'Sym"
+)
 _CONSTANT = re.compile(r"^\(?L\['(\w+)'\]\S*\.size\(\)\[(\d+)\]\)? == (\d+)$")
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 
@@ -52,8 +55,8 @@ def depends_on_values(error: BaseException) -> bool:
 
 def needs_numbers(error: BaseException, guards: Sequence[Guard]) -> bool:
     """Says whether a capture stopped after the program made a number of a dynamic size, or at a size as the key of a
-    dictionary or set, or at what PyTorch has only as a number, such as Tensor.nbytes."""
-    return any(guard.is_number and guard.line for guard in guards) or any(_KEY.search(str(c)) for c in causes(error))
+    dictionary or set, the index of a list, or an operand of what only numbers have, such as `&` and Tensor.nbytes."""
+    return any(guard.is_number and guard.line for guard in guards) or any(_NUMBER.search(str(c)) for c in causes(error))
 
 
 def advise_on_capture(error: BaseException) -> Iterator[str]:

@@ -48,7 +48,7 @@ class Queries:
     numbers: set[str] = field(default_factory=set)
     """The conditions that are a number which the program made of sizes."""
     texts: dict[str, None] = field(default_factory=dict)
-    """The lines of the program that made a text of a size."""
+    """The lines of the program that made a text of a size, or looked one up."""
 
 
 def noting(queries: Queries) -> AbstractContextManager[None]:
@@ -64,18 +64,19 @@ def noting(queries: Queries) -> AbstractContextManager[None]:
             if not is_condition:
                 queries.numbers.add(str(found[-1]))
         if new := [text for text in map(str, found) if text not in queries.lines]:
-            queries.lines.update(dict.fromkeys(new, _line_of_program()))
+            queries.lines.update(dict.fromkeys(new, line_of_program()))
         return result
 
-    def represent(represent: Callable[[torch.SymInt], str], size: torch.SymInt) -> str:
+    def note(function: Callable[[torch.SymInt], Any], size: torch.SymInt) -> Any:
         stack = ((frame.f_code.co_filename, line) for frame, line in traceback.walk_stack(sys._getframe(1)))
         file, line = next(frame for frame in stack if not frame[0].startswith(_PACKAGE))
         if not (is_pytorchs(file) or (file.startswith(_STANDARD_LIBRARY) and "site-packages" not in file)):
             queries.texts[f"{file}:{line}"] = None
-        return represent(size)
+        return function(size)
 
     return replaced({
-        "torch:SymInt.__repr__": represent,
+        "torch:SymInt.__repr__": note,
+        "torch:SymInt.__hash__": note,
         "torch.fx.experimental.symbolic_shapes:ShapeEnv.evaluate_expr": evaluate_expr,
     })  # fmt: skip
 
@@ -142,7 +143,7 @@ def _limits(env: ShapeEnv) -> Iterator[Any]:
                 yield sympy.Le(size, limits.upper)
 
 
-def _line_of_program() -> str:
+def line_of_program() -> str:
     """Returns the line of the program that is being captured; empty if it has none outside of PyTorch."""
     frames = []
     for frame, line in traceback.walk_stack(sys._getframe(1)):

@@ -69,6 +69,7 @@ PATCHES: Mapping[str, Patch] = {
     "kornia.feature.disk.detector:heatmap_to_keypoints": Patch("DISK of kornia", by_code=True, optional=True),
     "opt_einsum.contract:contract_path": Patch("products of three and more factors", by_code=True, optional=True),
     "torch.jit:ScriptFunction.__call__": Patch("functions of torch.jit.script"),
+    "torch:SymInt.__hash__": Patch("sizes that a program looks up"),
     "torch:SymInt.__repr__": Patch("texts that a program makes of sizes"),
     "torch:SymInt.__int__": Patch("sizes that a program makes integers"),
     "torch:Tensor.split": Patch(_MMDET),

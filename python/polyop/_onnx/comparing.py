@@ -40,7 +40,8 @@ def compare(
     is_rounded: integers are results that were rounded, of which a tie may have been rounded the other way: one of
         100 may differ, by 1.
     noisy: the reference for inputs that differ by rounding. Elements that cancel may differ by as much as these do, but
-    not by more than `tolerance` times the larger of 1 and the tensor's largest magnitude.
+    not by more than `tolerance` times the larger of 1 and the tensor's largest magnitude. Integers and truth values are
+    rounded results if some of these differ from the reference, none by more than 1.
     """
     if isinstance(reference, list) and isinstance(got, list) and len(reference) == len(got):
         others = noisy if isinstance(noisy, list) and len(noisy) == len(got) else [None] * len(got)
@@ -54,14 +55,14 @@ def compare(
     return _different(f"differs in kind: expected {type(reference).__name__}, got {type(got).__name__}")
 
 
-def with_rounding(feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def with_rounding(feeds: Mapping[str, np.ndarray], units: int = 4) -> dict[str, np.ndarray]:
     """Returns the inputs with real numbers that differ by a few units of rounding."""
     rng = np.random.default_rng(0)
 
     def rounded(array: np.ndarray) -> np.ndarray:
         if array.dtype.kind != "f":
             return array
-        step = 4 * np.finfo(array.dtype).eps
+        step = units * np.finfo(array.dtype).eps
         return np.asarray(array * (1 + step * rng.choice([-1, 1], array.shape)), array.dtype)
 
     return {name: rounded(array) for name, array in feeds.items()}
@@ -84,6 +85,7 @@ def _compare(
     if largest == 0:
         return Difference()
     if reference.dtype.kind != "f":
+        is_rounded = is_rounded or _is_rounded(reference, noisy)
         if is_rounded and largest <= 1 and np.count_nonzero(difference) <= 1 + difference.size // 100:
             return Difference(largest)
         return _at(difference, difference > 0, reference, got)
@@ -94,6 +96,13 @@ def _compare(
         allowed = np.minimum(allowed + _NOISE * _scales(_magnitudes(_differences(reference, _plain(noisy)))), most)
     outside = difference > allowed
     return _at(difference, outside, reference, got) if outside.any() else Difference(largest)
+
+
+def _is_rounded(reference: np.ndarray, noisy: Any) -> bool:
+    """`reference` has integers or truth values."""
+    if not isinstance(noisy, np.ndarray) or noisy.shape != reference.shape:
+        return False
+    return bool(_differences(reference, noisy).max(initial=0.0) == 1)
 
 
 def _different(why: str) -> Difference:

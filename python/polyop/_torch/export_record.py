@@ -27,7 +27,7 @@ class Record:
     guards: list[Guard] = field(default_factory=list)
     """What the program assumes of sizes."""
     texts: list[str] = field(default_factory=list)
-    """The lines of the program that made a text of a dynamic size."""
+    """The lines of the program that made a text of a dynamic size, or looked one up."""
 
 
 _record: ContextVar[Record | None] = ContextVar("polyop.export_record", default=None)

@@ -32,6 +32,7 @@ from polyop.exporting.dimensions import (
     Dimension,
     Sizes,
     comparison,
+    coupled,
     given_comparisons,
     read_dimensions,
     smaller_sizes,
@@ -39,7 +40,7 @@ from polyop.exporting.dimensions import (
 )
 from polyop.exporting.inputs import other_inputs
 from polyop.exporting.report import Exported, ExportError, OtherBranchError, OutputReport
-from polyop.exporting.state import State, require_no_state
+from polyop.exporting.state import State, forget_captured_tensors, require_no_state
 from polyop.exporting.writing import EXPORTERS, Request, Written, choice_after, write
 from polyop.portable import convert_file
 
@@ -105,9 +106,9 @@ def export(
     if exporter not in ("auto", *EXPORTERS):
         raise ValueError(f"exporter: expected 'auto', {' or '.join(map(repr, EXPORTERS))}, got '{exporter}'")
     inputs = (args,) if isinstance(args, Tensor) else tuple(args)
-    if others := [i for i, value in enumerate(inputs) if not isinstance(value, Tensor | None)]:
+    if wrong := [i for i, value in enumerate(inputs) if not isinstance(value, Tensor | None)]:
         raise TypeError(
-            f"args[{others[0]}]: expected a tensor or None, got {type(inputs[others[0]]).__name__}: export a module whose"
+            f"args[{wrong[0]}]: expected a tensor or None, got {type(inputs[wrong[0]]).__name__}: export a module whose"
             " forward() takes tensors, and calls the model with lists and numbers"
         )
     tensors = [t for t in inputs if t is not None]
@@ -135,7 +136,7 @@ def export(
                 return [tensor.clone() for tensor in result]
 
             expected = run(feeds)
-            after = State(model)
+            after, others = State(model), other_inputs(feeds, {}, {}, {}, 17)
 
             def attempt(tensors: Mapping[str, Tensor], sizes: Sizes) -> Exported:
                 """Writes and compares the program that PyTorch captures for these inputs, of these sizes."""
@@ -146,6 +147,7 @@ def export(
                 copies = tuple(None if t is None else next(given).clone() for t in inputs)  # tracing may change them
                 request = Request(model, copies, names, output_names, dynamic, domain, opset_version)
                 written = write(request, file, exporter, may_fall_back=check)
+                forget_captured_tensors()
                 if portable:
                     _add_functions(file)
                 assumptions = Assumptions(written.record.guards, dimensions, _guard_names(request), sizes)
@@ -153,7 +155,7 @@ def export(
                 return _compared(file, path, written, expected, comparer, portable, check, chosen)
 
             try:
-                require_no_state(model, before, lambda: run_again(feeds), expected)
+                require_no_state(model, before, lambda: run_again(feeds), lambda: run_again(others), expected)
                 report = _with_right_branches(attempt, feeds, {d.name: d.example for d in dimensions.values()})
             finally:
                 after.restore()
@@ -194,7 +196,7 @@ def _compared(
             _require_dynamic(files[0], comparer.dimensions)
             _compare_at_all(comparer, files, chosen)
             lines = written.record.texts
-            texts = [f"what depends on the text that the program makes of a size, at {line}" for line in lines]
+            texts = [f"what depends on a size as a text or key, at {line}" for line in lines]
             report.compared = comparer.compared
             report.not_compared = [*comparer.not_compared, *comparer.unchanged, *texts]
         return report
@@ -261,7 +263,7 @@ def _run_smaller(
     the example's would be constants of the file, and its sizes those of the file."""
     for sizes in smaller_sizes(dimensions):
         with suppress(Exception):  # the model may not accept these sizes
-            run(other_inputs(feeds, dimensions, sizes, {}, 17))
+            run(other_inputs(feeds, dimensions, coupled(sizes, dimensions), {}, 17))
             return
 
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import count, islice
+from itertools import count
 
 from polyop._aten.guards import Guard
-from polyop.exporting.breaking import breaking_sizes
+from polyop.exporting.breaking import breaking_sizes, is_small
 from polyop.exporting.conditions import Condition
 from polyop.exporting.dimensions import Comparison, Dimension, Sizes, comparison, groups_of, unequal_comparisons
 
@@ -70,11 +70,19 @@ class Assumptions:
                 yield from unequal_comparisons(named, example, compared)
 
     def numbers(self, dimensions: Mapping[str, Dimension]) -> list[str]:
-        """Returns the numbers that the program made of sizes: what it did with them has no conditions."""
+        """Returns the numbers that the program made of sizes: what it did with them has no conditions. A number that
+        all sizes from 2 on have, such as that of the chunks of a tensor, is none of them."""
+        groups = list(groups_of(dimensions, self.equal()))
+
+        def differs(at: int) -> bool:
+            return any(min(sizes.values()) > 1 for _, sizes in breaking_sizes(self._all, at, groups))
+
         made = (
-            c for c in self._all if c.is_number and c.line and not all(dimensions[n].optional for n in c.dimensions)
+            (at, c)
+            for at, c in enumerate(self._all)
+            if c.is_number and c.line and not all(dimensions[n].optional for n in c.dimensions)
         )
-        return [condition.readable() for condition in made]
+        return [condition.readable() for at, condition in made if differs(at)]
 
     def not_evaluated(self) -> list[str]:
         """Returns the conditions that have no value for the sizes of the capture: it is not known how to evaluate
@@ -139,7 +147,7 @@ class Assumptions:
     ) -> Iterator[Comparison]:
         """Yields sizes that break a condition which none of `compared`, and of those yielded before, breaks without
         breaking a condition before it, or none breaks at all if there are no such sizes. At the nearest ones, both
-        branches may agree, such as those that pad up to a size and do not: others follow.
+        branches may agree, such as those that pad up to a size and do not: others follow, and the farthest small ones.
         """
         captured = {name: replace(d, example=self._captured[name]) for name, d in dimensions.items()}
         groups = list(groups_of(captured, self.equal()))
@@ -150,14 +158,15 @@ class Assumptions:
             breaking = [sizes for sizes in done if condition.holds(sizes) is False]
             if any(not self._breaks_before(at, sizes) for sizes in breaking):
                 continue
-            options = list(islice(breaking_sizes(self._all, at, groups), 2 * limit))
+            options = list(breaking_sizes(self._all, at, groups))
             if options and (not breaking or options[0][0] == 0):
                 done.append(options[0][1])
-                nearest, others = options[:limit], [o for o in options[limit:] if o[0] == options[0][0]]
+                nearest = options[:limit]
+                beyond = [sizes for broken, sizes in options[limit:] if broken == options[0][0]]
+                small = [sizes for sizes in beyond[limit:] if is_small(sizes, dimensions)]
                 yield comparison((sizes for _, sizes in nearest), condition.readable())
-                if others:
-                    beyond = comparison((sizes for _, sizes in others), condition.readable())
-                    yield replace(beyond, may_be_refused=True, may_fail=True)
+                for sizes in filter(None, (beyond[:limit], small[: -1 - limit : -1])):
+                    yield replace(comparison(sizes, condition.readable()), may_be_refused=True)
 
     def _breaks_before(self, at: int, sizes: Sizes) -> bool:
         return any(condition.holds(sizes) is False for condition in self._all[:at])

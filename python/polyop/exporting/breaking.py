@@ -61,7 +61,7 @@ def _moves(condition: Condition, groups: Sequence[Sequence[Dimension]]) -> Itera
     example = {d.name: d.example for group in groups for d in group}
     used = [group for group in groups if condition.dimensions & {d.name for d in group}]
     for group in used:
-        least = {d.name: max(d.low, d.factor) for other in used if other is not group for d in other}
+        least = {d.name: max(d.low, d.factor + d.offset) for other in used if other is not group for d in other}
         yield _together([group], example), group[0].example
         if least:
             yield _together([group], {**example, **least}), group[0].example
@@ -73,24 +73,32 @@ def _together(groups: Sequence[Sequence[Dimension]], sizes: Sizes) -> Move:
     first = groups[0][0].example
 
     def move(number: int) -> Sizes:
-        moved = {d.name: _multiple(number * d.example / first, d.factor) for group in groups for d in group}
+        moved = {d.name: _nearest(number * d.example / first, d) for group in groups for d in group}
         return {**sizes, **moved}
 
     return move
 
 
-def _multiple(size: float, factor: int) -> int:
-    return max(round(size / factor), 1) * factor
+def _nearest(size: float, dimension: Dimension) -> int:
+    return max(round((size - dimension.offset) / dimension.factor), 1) * dimension.factor + dimension.offset
 
 
 def _numbers(condition: Condition, move: Move, start: int) -> Iterator[int]:
-    """Yields numbers for a move: near ones, where a comparison's sides become equal, and those of the text."""
+    """Yields numbers for a move: near ones, where a comparison's sides become equal and far beyond, and those of the
+    text."""
+    crossings = list(_crossings(condition, move, start))
+    yield from (n for number in crossings if number > start for n in _far_beyond(number) if n <= _FARTHEST)
     yield from (start + sign * step for step in range(1, 2 * start + 66) for sign in (1, -1) if start + sign * step > 0)
-    for number in _crossings(condition, move, start):
+    for number in crossings:
         away = 1 if number > start else -1
         yield from (n for n in range(number - away, number + _BEYOND * away, away) if 0 < n <= _FARTHEST)
     for number in sorted(condition.numbers):
         yield from (n for n in (number - 1, number, number + 1) if 0 < n <= _FARTHEST)
+
+
+def _far_beyond(number: int) -> tuple[int, ...]:
+    """The branch for these numbers may have branches on larger ones."""
+    return 8 * number + 3, 64 * number + 5
 
 
 def _crossings(condition: Condition, move: Move, start: int) -> Iterator[int]:

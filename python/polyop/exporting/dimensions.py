@@ -30,15 +30,21 @@ class Dimension:
     optional: bool = False
     """Whether the exporter may make it static: Dim.AUTO."""
     factor: int = 1
-    """Sizes are multiples of it, such as those of 8 * Dim(name)."""
+    """Sizes are multiples of it plus the offset, such as those of 8 * Dim(name)."""
 
     root: str = ""
     """The name of the Dim that it is computed from, such as n of 8 * Dim('n') + 2, which guards may have, too."""
-    of_size: str = ""
-    """Python code that computes the root's size from {size}."""
+    offset: int = 0
+    """What is added to the factor times the root."""
+
+    @property
+    def of_size(self) -> str:
+        """Python code that computes the root's size from {size}."""
+        return f"(({{size}} - {self.offset}) // {self.factor})"
 
     def has(self, size: int) -> bool:
-        return self.low <= size and (self.high is None or size <= self.high) and size % self.factor == 0
+        is_multiple = (size - self.offset) % self.factor == 0
+        return self.low <= size and (self.high is None or size <= self.high) and is_multiple
 
     def steps(self, rank: int) -> list[int]:
         """Returns distances of other sizes from the example's, after primes: models refuse sizes that their strides do
@@ -104,11 +110,10 @@ def _dimension(stated: Any, tensor: str, axis: int, size: int) -> Dimension | No
     low, high = getattr(stated, "min", None), getattr(stated, "max", None)
     bound = high if isinstance(high, int) and high < 1 << 40 else None
     of = getattr(stated, "fn", None)  # of a product such as 8 * Dim(name), or of a sum
-    factor = int(of(1) - of(0)) if of is not None and of(0) == 0 else 1
+    offset, factor = (int(of(0)), int(of(1) - of(0))) if of is not None else (0, 1)
     root = getattr(getattr(stated, "root", None), "__name__", "") if of is not None else ""
-    of_size = f"(({{size}} - {int(of(0))}) // {int(of(1) - of(0))})" if of is not None else ""
     lowest = max(int(low or 0), 1)
-    return Dimension(name, ((tensor, axis),), size, lowest, bound, kind == "AUTO", factor, root, of_size)
+    return Dimension(name, ((tensor, axis),), size, lowest, bound, kind == "AUTO", factor, root, offset)
 
 
 def comparison(options: Iterable[Sizes], breaks: str = "") -> Comparison:
@@ -148,6 +153,19 @@ def unequal_comparisons(group: Sequence[Dimension], example: Sizes, compared: It
     options = [comparison(_with(example, [d], other) for d in group)]
     options += [comparison([_with(example, [d], 1)]) for d in group if size != 1 and d.has(1)]
     yield from (replace(each, may_be_refused=True) for each in options)
+
+
+def coupled(sizes: Sizes, dimensions: Mapping[str, Dimension]) -> Sizes:
+    """Gives dimensions that are computed from one Dim sizes of one Dim: its own, or that of the first of them which has
+    another size than the example's."""
+    result = dict(sizes)
+    for root in dict.fromkeys(d.root for d in dimensions.values() if d.root):
+        of_root = [d for d in dimensions.values() if root in (d.name, d.root)]
+        first = next((d for d in of_root if sizes[d.name] != d.example), of_root[0])
+        number = sizes[first.name] if first.name == root else (sizes[first.name] - first.offset) // first.factor
+        for d in of_root:
+            result[d.name] = number if d.name == root else number * d.factor + d.offset
+    return result
 
 
 def smaller_sizes(dimensions: Mapping[str, Dimension]) -> Iterator[Sizes]:

@@ -27,17 +27,25 @@ def other_inputs(
     roles: Mapping[str, str],
     seed: int,
 ) -> dict[str, Tensor]:
-    """Returns inputs of these sizes. Inputs that share a dimension get the same rows of the example.
+    """Returns inputs of these sizes. Inputs that share a dimension get the same rows of the example, except those that
+    ascend.
 
     roles: the roles of inputs in the file (core/input_role.h).
     """
     generator = torch.Generator().manual_seed(seed)
-    chosen = {name: _rows(d.example, sizes.get(name, d.example), generator) for name, d in dimensions.items()}
+    chosen = {
+        name: _rows(d.example, sizes.get(name, d.example), _starts(d, tensors), generator)
+        for name, d in dimensions.items()
+    }
     images = _number_of_images(tensors, dimensions, sizes)
+    ascending = {
+        name: torch.linspace(0, d.example - 1, sizes.get(name, d.example)).round().to(torch.int64)
+        for name, d in dimensions.items()
+    }
     return {
         name: _values(
-            _gathered(name, tensor.detach(), dimensions, chosen), tensor, roles.get(name, ""), images, dimensions, sizes,
-            generator,
+            _gathered(name, tensor.detach(), dimensions, ascending if _ascends(tensor) else chosen), tensor,
+            roles.get(name, ""), images, dimensions, sizes, generator,
         )
         for name, tensor in tensors.items()
     }  # fmt: skip
@@ -62,6 +70,12 @@ def other_choices(tensors: Mapping[str, Tensor], roles: Mapping[str, str], seed:
 
 def is_discrete(tensor: Tensor) -> bool:
     return not tensor.is_floating_point() and not tensor.is_complex()
+
+
+def _ascends(tensor: Tensor) -> bool:
+    """Says whether the integers of a vector ascend from 0, as offsets do."""
+    is_vector = tensor.dim() == 1 and tensor.numel() > 1 and is_discrete(tensor) and tensor.dtype != torch.bool
+    return is_vector and bool(tensor[0] == 0) and bool((tensor.diff() >= 0).all()) and bool(tensor[-1] > 0)
 
 
 def _is_mask(tensor: Tensor) -> bool:
@@ -103,17 +117,26 @@ def _other_flags(flags: Tensor, generator: torch.Generator) -> Tensor:
     candidates[..., 0] = False
     flips = candidates & (torch.rand(flags.shape, generator=generator) < _FLIPPED).to(flags.device)
     changed = torch.where(flips if bool(flips.any()) else candidates, to, flags)
-    if flags.dim() > 1:
-        uniform = (changed == to).all(-1, keepdim=True)
-        changed = torch.where(uniform, flags, changed)
-    return changed
+    uniform = (changed == to).all(-1, keepdim=True)
+    return torch.where(uniform, flags, changed)
 
 
-def _rows(example: int, size: int, generator: torch.Generator) -> Tensor:
-    """Returns the rows of the example to take: in its order, from a random one on, and again from the first."""
+def _starts(dimension: Dimension, tensors: Mapping[str, Tensor]) -> Tensor:
+    """Returns the rows of the example to begin at: all, or those that vectors of truth values select, of which one row
+    must not select nothing."""
+    selected = torch.ones(dimension.example, dtype=torch.bool)
+    for name, _ in dimension.axes:
+        if tensors[name].dtype == torch.bool and tensors[name].dim() == 1:
+            selected &= tensors[name].cpu()
+    return (selected if bool(selected.any()) else ~selected).nonzero()[:, 0]
+
+
+def _rows(example: int, size: int, starts: Tensor, generator: torch.Generator) -> Tensor:
+    """Returns the rows of the example to take: in its order, from a random one of the starts on, and again from the
+    first."""
     if example == 0:
         return torch.zeros(size, dtype=torch.int64)
-    start = int(torch.randint(example, (), generator=generator))
+    start = starts[torch.randint(len(starts), (), generator=generator)]
     return (torch.arange(size) + start) % example
 
 

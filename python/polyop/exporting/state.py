@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 import torch
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.nn.parameter import is_lazy
 
+from polyop._aten.guards import is_pytorchs
 from polyop.exporting.report import ExportError
 
 _OF_PYTORCH = frozenset(vars(torch.nn.Module()))
@@ -23,8 +26,8 @@ class State:
         self._values = [(buffer, self._named[name]) for name, buffer in model.named_buffers() if name in self._named]
         self._parameters = [(n, p, p.data_ptr()) for n, p in model.named_parameters() if not is_lazy(p)]
         self._attributes = [
-            (m, type(m), {k: v for k, v in vars(m).items() if k not in _OF_PYTORCH}, dict(m._buffers))
-            for m in model.modules()
+            (name, m, type(m), {k: v for k, v in vars(m).items() if k not in _OF_PYTORCH}, dict(m._buffers))
+            for name, m in model.named_modules()
         ]
 
     def restore_values(self) -> None:
@@ -35,7 +38,7 @@ class State:
 
     def restore(self) -> None:
         """Gives the modules their attributes, too, except those that were initialized by a call, such as LazyLinear."""
-        for module, kind, attributes, buffers in self._attributes:
+        for _, module, kind, attributes, buffers in self._attributes:
             if type(module) is kind:
                 for name in vars(module).keys() - attributes.keys() - _OF_PYTORCH:
                     del vars(module)[name]
@@ -50,20 +53,42 @@ class State:
         now = dict(model.named_buffers())
         return {n: now[n].detach().clone() for n, v in self._named.items() if n in now and not _equal([v], [now[n]])}
 
+    def changed_attributes(self) -> list[str]:
+        """Returns the names of the modules' attributes that are other objects now."""
+        return [
+            f"{name}.{key}" if name else key
+            for name, module, kind, attributes, _ in self._attributes
+            for key, value in vars(module).items()
+            if type(module) is kind and key not in _OF_PYTORCH and attributes.get(key) is not value
+        ]
+
     def replaced(self) -> list[str]:
         """Returns the names of the parameters to which a call has assigned other memory, by Tensor.data."""
         return [name for name, parameter, address in self._parameters if parameter.data_ptr() != address]
 
 
+def forget_captured_tensors() -> None:
+    """Deletes tensors of a capture from the dictionaries that are global variables of the program, such as caches by
+    size: they have no values, and later calls and captures would find them."""
+    for module in list(sys.modules.values()):
+        if is_pytorchs(getattr(module, "__file__", None) or ""):
+            continue
+        for cache in [value for value in vars(module).values() if type(value) is dict]:
+            for key in [key for key, value in cache.items() if isinstance(value, FakeTensor)]:
+                del cache[key]
+
+
 def require_no_state(
-    model: torch.nn.Module, before: State, call: Callable[[], list[Tensor]], first: Sequence[Tensor]
-) -> None:
-    """Raises ExportError if outputs depend on a buffer that the call before has changed, such as a counter or what is
-    left of a stream: a file has the value of the buffer before the first call. Also if a call assigns to the data of a
+    model: torch.nn.Module, before: State, call: Callable[[], list[Tensor]], call_with_others: Callable[[], list[Tensor]],
+    first: Sequence[Tensor],
+) -> None:  # fmt: skip
+    """Raises ExportError if outputs depend on a buffer or attribute that the call before has changed, such as a counter
+    or what is left of a stream: a file has the value before the first call. Also if a call assigns to the data of a
     parameter: while PyTorch captures it, the parameter would get data without values, and accessing them is fatal.
 
     before: the state before that call.
-    call: runs the model in its present state.
+    call: runs the model in its present state, with the same inputs; call_with_others, with others: a model that returns
+        the change from call to call tells nothing if nothing changes.
     first: the outputs of that call.
     """
     if replaced := before.replaced():
@@ -73,23 +98,44 @@ def require_no_state(
             "\nwrite instead: a forward() that computes these values without the parameter; or call the model once before,"
             " if only its first call assigns"
         )
-    changed = before.changed(model)
-    if not changed or _equal(call(), first):
+    changed, attributes, later = before.changed(model), before.changed_attributes(), [call()]
+    if not changed and not attributes and _equal(later[0], first):
         return
+    try:
+        later.append(call_with_others())
+    except Exception:  # the model does not accept them
+        call_with_others = call
+        later.append(later[0])
     before.restore()
     if not _equal(call(), first):  # the model is random
         return
-    needed = []
-    for name, value in changed.items():
+    before.restore()
+    is_kept = not _equal(later[0], first) or not _equal(later[1], call_with_others())
+
+    def depends_on(name: str, value: Tensor) -> bool:
         before.restore()
-        model.get_buffer(name).copy_(value)
-        if not _equal(call(), first):
-            needed.append(name)
-    names = ", ".join(f"'{name}'" for name in needed or changed)
-    raise ExportError(
-        f"a call changes {names}, on which the outputs of the next call depend: a file keeps nothing from call to call"
-        "\nwrite instead: a forward() with the state as an input, which returns the new state as an output"
-    )
+        buffer = model.get_buffer(name)
+        if buffer.shape == value.shape:
+            buffer.copy_(value)
+        return not _equal(call(), first)
+
+    # What one call leaves in a delay line is what a later one returns.
+    needed = [n for n, value in changed.items() if depends_on(n, value) or depends_on(n, _with_noise(value))]
+    if is_kept and not needed:
+        needed = attributes or list(changed)
+    if needed:
+        names = ", ".join(f"'{name}'" for name in needed)
+        raise ExportError(
+            f"a call changes {names}, on which the outputs of later calls depend: a file keeps nothing from call to"
+            " call\nwrite instead: a forward() with the state as an input, which returns the new state as an output"
+        )
+
+
+def _with_noise(value: Tensor) -> Tensor:
+    if not value.is_floating_point():
+        return value
+    generator = torch.Generator().manual_seed(17)
+    return value + (1 + value.abs().max()) * torch.rand(value.shape, generator=generator).to(value)
 
 
 def _equal(some: Sequence[Tensor], others: Sequence[Tensor]) -> bool:

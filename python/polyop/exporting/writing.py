@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from polyop._aten.advice import advise, advise_on_capture, advise_on_sizes, depends_on_values, needs_numbers
-from polyop._aten.guards import is_pytorchs
+from polyop._aten.guards import is_pytorchs, line_of_program
 from polyop._aten.patches import missing
 from polyop._torch.export_record import Record, recording
 from polyop._torch.node_domain import node_domain
@@ -100,6 +100,7 @@ def write(request: Request, path: Path, exporter: str, may_fall_back: bool = Tru
     # The tracer warns of some of the Python numbers that it makes constants, not of all, and of no keys.
     if depends_on_values(failure) or needs_numbers(failure, record.guards):
         raise _failed([*reasons, _CHOICE]) from failure
+    written.record.guards = record.guards  # the path of the example has these conditions in both exporters
     written.refused = "\n".join(advice) or _text(failure)
     return written
 
@@ -179,6 +180,8 @@ def _separate_names(graph: Any) -> None:
 
 
 def _by_torchscript_or_raise(request: Request, path: Path, reasons: Sequence[str]) -> Written:
+    if lines := _errors_that_are_caught(request):
+        raise _failed([*reasons, *(f"torchscript: the program catches an error of PyTorch, {line}" for line in lines)])
     try:
         with node_domain(request.domain), _quietly() as found, _Conditions(found) as conditions:
             torch.onnx.export(
@@ -192,6 +195,33 @@ def _by_torchscript_or_raise(request: Request, path: Path, reasons: Sequence[str
     fixed = [w for w in found if issubclass(w.category, torch.jit.TracerWarning)]
     lines = [*(_described(w) for w in fixed), *conditions.lines]
     return Written("torchscript", warnings=list(dict.fromkeys(lines)))
+
+
+class _Errors(TorchFunctionMode):
+    """Notes the errors that functions of PyTorch raise."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: dict[str, None] = {}
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        try:
+            return function(*args, **(kwargs or {}))
+        except Exception as error:
+            self.lines[f"{_text(error)}, at {line_of_program()}"] = None
+            raise
+
+
+def _errors_that_are_caught(request: Request) -> list[str]:
+    """Returns the errors of PyTorch that the program catches, and where: TorchScript's tracer is not in order after
+    one, and what it does next is fatal."""
+    copies = [None if tensor is None else tensor.clone() for tensor in request.inputs]
+    try:
+        with _Errors() as errors:
+            request.model(*copies)
+        return list(errors.lines)
+    except Exception:  # the exporter raises it again
+        return []
 
 
 def _clear_shared_symbols(path: Path) -> None:
