@@ -89,6 +89,9 @@ CORRECTED: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "batch_norm in training": (
         lambda x: F.batch_norm(x, torch.zeros(3), torch.ones(3), training=True), (_random(4, 3) * 5,)),
     "logaddexp": (torch.logaddexp, (t([100.0, -200, -INF, INF, 1]), t([100.0, -200, -INF, INF, 2]))),
+    "logaddexp2": (
+        lambda x, y: (torch.logaddexp2(x, y), torch.logaddexp2(x.double(), y[:1]), torch.logaddexp2(x.half(), y.half())),
+        (t([200.0, -200, -INF, INF, 1, -500, -INF, NAN]), t([200.0, -203, -INF, INF, 2, 500, 3, INF]))),
     "logsigmoid": (F.logsigmoid, (t([100.0, -100, 0]),)),
     "signbit of -0": (torch.signbit, (t([-0.0, 0, -1, 1]),)),
     "xlogy": (torch.xlogy, (t([0.0, 0, 0, 2]), t([INF, NAN, 0, 3]))),

@@ -208,10 +208,13 @@ def xlogy_formula(self: Tensor, other: Tensor) -> Tensor:
     return torch.where(other.isnan(), other, product)
 
 
+def _distance(self: Tensor, other: Tensor) -> Tensor:
+    """Returns the absolute difference, which is 0 for equal infinities."""
+    return torch.where(self == other, torch.zeros_like(self), (self - other).abs())
+
+
 def logaddexp_formula(self: Tensor, other: Tensor) -> Tensor:
-    # Equal infinities have no difference.
-    distance = torch.where(self == other, torch.zeros_like(self), (self - other).abs())
-    return torch.maximum(self, other) + torch.log1p(torch.exp(-distance))
+    return torch.maximum(self, other) + torch.log1p(torch.exp(-_distance(self, other)))
 
 
 def atan2_formula(self: Tensor, other: Tensor) -> Tensor:
@@ -238,6 +241,14 @@ decomposes("aten::xlogy.Tensor", without=WRONG, when="0 and an infinity or NaN",
 decomposes("aten::logaddexp", without=WRONG, when="exponentials that overflow or underflow", nodes=("special_binary",))(
     _real_by_node("logaddexp")
 )
+
+
+@decomposes("aten::logaddexp2", without=WRONG, when="powers that overflow or underflow")
+def logaddexp2(self: Tensor, other: Tensor) -> Any:
+    dtype = torch.result_type(self, other)
+    wide = torch.promote_types(dtype, torch.float32)
+    a, b = self.to(wide), other.to(wide)
+    return (torch.maximum(a, b) + torch.log1p(torch.exp2(-_distance(a, b))) / math.log(2)).to(dtype)
 
 
 decomposes("aten::atan2", without=WRONG, when="0 and a negative number, infinities or NaN", nodes=("special_binary",))(
