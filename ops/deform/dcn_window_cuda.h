@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // DCNv3 and DCNv4 on the GPU, computed as deformable attention with one level and the output pixels as queries.
+//
+// There is no product of matrices that a library could compute: each channel of an output pixel is a sum of separate
+// samples, weighted by the masks of its group. 4x56x56 pixels with 8 groups of 32 channels and 9 points read four times
+// 116 MB of pixels in f32, from L1 and L2: 0.08 ms of an H200 at 5.5 TB/s.
 #pragma once
 
 #include "kernels/cuda/cuda.h"

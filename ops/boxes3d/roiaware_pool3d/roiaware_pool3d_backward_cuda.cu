@@ -4,10 +4,10 @@
 // channels and 64 boxes that hold some 3,400 are 220,000 additions, 7,000 of a warp's neighbouring channels, below
 // 1 us on an H200 (an estimate, as are all of these).
 //
-// Other parts take longer: each of 64 blocks tests all points in 10 rounds, in which one thread adds up the 256 counts
-// (20 us and more for the two visits of averages), and maxima clear and read a 4-byte index for each of the 7 million
-// cells and channels, 57 MB, 12 us at 4.8 TB/s. Lists of the taken points by cell would need one visit and no such
-// indices.
+// Other parts take longer: each of 64 blocks tests all points in 20 steps of some 1,000 cycles, 11 us (twice for
+// averages), and maxima clear and read a 4-byte index for each of the 7 million cells and channels, 57 MB, 12 us at 4.8
+// TB/s. The lists of some 50 points by cell are visited in parallel, 2 us; visits of one point after the other would
+// wait some 1,000 cycles each, 30 us.
 #include "kernels/cuda/atomic_add.h"
 #include "ops/boxes3d/roiaware_pool3d/roiaware_pool3d_backward.h"
 #include "ops/boxes3d/roiaware_pool3d/taken_points_cuda.h"
@@ -32,23 +32,24 @@ struct CellGradients {
 template <class T>
 Status SpreadCellAverages(const CudaContext& cuda, const CellGradients<T>& of, int64_t first, int64_t boxes,
                           const ChannelSums& sums) {
+  const Divider by_channels(of.channels);
   return ForBlocks(cuda, boxes, kThreadsPerBlock, TakenPoints::kSharedBytes, [=] POLYOP_DEVICE(Block& block) {
     TakenPoints points(block);
     const BoxCells cells = BoxCells::Of(of.rois + 7 * (first + block.index), of.x, of.y, of.z);
     int32_t* const taken = of.taken + block.index * of.cells();
     const T* const grads = of.grad + (first + block.index) * of.cells() * of.channels;
-    const auto add = [&](const int32_t* inside, const int32_t* target_cell, int32_t num_inside) {
+    const auto add = [&](const TakenPoints::Round& round) {
       block.ForThreads([&](int t) {
-        for (int64_t i = t; i < num_inside * of.channels; i += kThreadsPerBlock) {
-          const int64_t k = i / of.channels, c = i % of.channels, cell = target_cell[k];
-          if (cell < 0 || !sums.Has(inside[k])) continue;
-          AtomicAdd(sums.Plane(0, inside[k]) + c,
+        for (int64_t i = t; i < round.count * of.channels; i += kThreadsPerBlock) {
+          int64_t c;
+          const int64_t k = by_channels.Split(i, &c), cell = round.cells[k];
+          if (cell < 0 || !sums.Has(round.points[k])) continue;
+          AtomicAdd(sums.Plane(0, round.points[k]) + c,
                     ToFloat(grads[cell * of.channels + c]) / static_cast<float>(taken[cell]));
         }
       });
     };
-    points.ForEachRound(cells, of.points, of.count, of.max_points, taken,
-                        [](const int32_t*, const int32_t*, int32_t) {});
+    points.ForEachRound(cells, of.points, of.count, of.max_points, taken, [](const TakenPoints::Round&) {});
     points.ForEachRound(cells, of.points, of.count, of.max_points, of.visited + block.index * of.cells(), add);
   });
 }
@@ -57,28 +58,30 @@ Status SpreadCellAverages(const CudaContext& cuda, const CellGradients<T>& of, i
 template <class T>
 Status GiveCellMaxima(const CudaContext& cuda, const CellGradients<T>& of, int64_t first, int64_t boxes,
                       const ChannelSums& sums) {
+  const Divider by_channels(of.channels);
   POLYOP_RETURN_IF_ERROR(
       ForBlocks(cuda, boxes, kThreadsPerBlock, TakenPoints::kSharedBytes, [=] POLYOP_DEVICE(Block& block) {
         TakenPoints points(block);
         const BoxCells cells = BoxCells::Of(of.rois + 7 * (first + block.index), of.x, of.y, of.z);
         int32_t* const largest = of.largest + block.index * of.cells() * of.channels;
-        const auto find = [&](const int32_t* inside, const int32_t* target_cell, int32_t num_inside) {
+        const auto find = [&](const TakenPoints::Round& round) {
           block.ForThreads([&](int t) {
-            for (int64_t c = t; c < of.channels; c += kThreadsPerBlock) {
-              for (int32_t k = 0; k < num_inside; ++k) {
-                if (target_cell[k] < 0) continue;
-                int32_t& at = largest[target_cell[k] * of.channels + c];
-                const float value = ToFloat(of.features[inside[k] * of.channels + c]);
-                const bool larger = at < 0 || value > ToFloat(of.features[at * of.channels + c]);
-                if (value == value && larger) at = inside[k];
+            round.ForLists(t, of.channels, by_channels, [&](int64_t cell, int32_t k, int64_t c) {
+              int32_t at = largest[cell * of.channels + c];
+              float maximum = at < 0 ? 0 : ToFloat(of.features[at * of.channels + c]);
+              for (; k >= 0; k = round.next[k]) {
+                const float value = ToFloat(of.features[round.points[k] * of.channels + c]);
+                if (!(value == value && (at < 0 || value > maximum))) continue;
+                at = round.points[k];
+                maximum = value;
               }
-            }
+              largest[cell * of.channels + c] = at;
+            });
           });
         };
         points.ForEachRound(cells, of.points, of.count, of.max_points, of.taken + block.index * of.cells(), find);
       }));
   const int64_t cells = of.cells();
-  const Divider by_channels(of.channels);
   return ForEach(cuda, boxes * cells * of.channels, [=] POLYOP_DEVICE(int64_t i) {
     int64_t c;
     by_channels.Split(i, &c);

@@ -53,6 +53,19 @@ TEST(RoiawarePool3dBackward, ManyBoxes) {
   }
 }
 
+// A box with more points than a block visits at once, so that a cell takes points of several rounds.
+TEST(RoiawarePool3dBackward, ManyPointsInABox) {
+  std::mt19937 rng(5);
+  for (auto mode : {Mode::kAvg, Mode::kMax}) {
+    for (int64_t max_points : {100, 10000}) {
+      const RoiawarePool3dBackward op = Backward({2, 1, 3}, max_points, mode);
+      std::vector<HostTensor> inputs = Inputs(op, DType::kF32, 1, 5000, 3, rng);
+      inputs[1] = HostTensor::Of(DType::kF32, {1, 7}, {0, 0, -2, 4, 4, 4, 0.5});
+      ExpectMatchesReference(op, inputs);
+    }
+  }
+}
+
 // The average is linear, and the gradient of the maximum selects features: <grad, pool(x)> = <backward(grad), x>.
 TEST(RoiawarePool3dBackward, IsTheAdjointOfTheForwardPass) {
   std::mt19937 rng(3);

@@ -8,7 +8,7 @@ namespace polyop {
 namespace {
 
 // Each thread block visits the points of a box by ascending index, in rounds. A round first finds the points that their
-// cells can still take; then one thread per channel adds them to the cells.
+// cells can still take; then one thread per cell and channel adds them.
 template <class T>
 Status RoiawarePool3dCuda(const RoiawarePool3d& op, const CudaContext& cuda, Tensor<const T, 2> rois,
                           Tensor<const T, 2> points, Tensor<const T, 2> features, Tensor<T, 5> pooled) {
@@ -25,32 +25,32 @@ Status RoiawarePool3dCuda(const RoiawarePool3d& op, const CudaContext& cuda, Ten
   float* const sums = pooling;  // or maxima; NaN if a cell has no maximum yet
   POLYOP_RETURN_IF_ERROR(ForEach(cuda, elements, [=] POLYOP_DEVICE(int64_t i) { sums[i] = average ? 0.0f : NAN; }));
   POLYOP_RETURN_IF_ERROR(ForEach(cuda, rois.dim(0) * x * y * z, [=] POLYOP_DEVICE(int64_t i) { number[i] = 0; }));
+  const Divider by_channels(channels);
   const T *const from_rois = rois.data(), *const from_points = points.data(), *const from = features.data();
   POLYOP_RETURN_IF_ERROR(
       ForBlocks(cuda, rois.dim(0), kThreadsPerBlock, TakenPoints::kSharedBytes, [=] POLYOP_DEVICE(Block& block) {
         TakenPoints taken(block);
         const BoxCells cells = BoxCells::Of(from_rois + 7 * block.index, x, y, z);
         float* const to = sums + block.index * x * y * z * channels;
-        const auto add = [&](const int32_t* inside, const int32_t* target_cell, int32_t num_inside) {
+        const auto add = [&](const TakenPoints::Round& round) {
           block.ForThreads([&](int t) {
-            for (int64_t c = t; c < channels; c += kThreadsPerBlock) {
-              for (int32_t k = 0; k < num_inside; ++k) {
-                if (target_cell[k] < 0) continue;
-                float& at = to[target_cell[k] * channels + c];
-                const float v = ToFloat(from[inside[k] * channels + c]);
+            round.ForLists(t, channels, by_channels, [&](int64_t cell, int32_t k, int64_t c) {
+              float sum = to[cell * channels + c];
+              for (; k >= 0; k = round.next[k]) {
+                const float v = ToFloat(from[round.points[k] * channels + c]);
                 if (average) {
-                  at += v;
-                } else if (v == v && !(v <= at)) {
-                  at = v;
+                  sum += v;
+                } else if (v == v && !(v <= sum)) {
+                  sum = v;
                 }
               }
-            }
+              to[cell * channels + c] = sum;
+            });
           });
         };
         taken.ForEachRound(cells, from_points, count, max_points, number + block.index * x * y * z, add);
       }));
   T* const out = pooled.data();
-  const Divider by_channels(channels);
   return ForEach(cuda, elements, [=] POLYOP_DEVICE(int64_t i) {
     const int32_t points_of = number[by_channels.Quotient(i)];
     const float v = sums[i];

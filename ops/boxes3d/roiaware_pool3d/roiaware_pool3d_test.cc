@@ -39,10 +39,14 @@ INSTANTIATE_TEST_SUITE_P(Types, RoiawarePool3dRandom, ::testing::Values(DType::k
 TEST(RoiawarePool3d, MorePointsThanABlockVisitsAtOnce) {
   std::mt19937 rng(2);
   for (int64_t max_points : {5, 128, 100000}) {
-    const RoiawarePool3d op{{3, 2, 2}, max_points, Mode::kAvg};
-    ExpectMatchesReference(op, {HostTensor::Uniform(DType::kF32, {3, 7}, rng, -1, 5),
-                                HostTensor::Uniform(DType::kF32, {7000, 3}, rng, -2, 2),
-                                HostTensor::Uniform(DType::kF32, {7000, 3}, rng)});
+    for (auto mode : {Mode::kAvg, Mode::kMax}) {
+      const RoiawarePool3d op{{3, 2, 2}, max_points, mode};
+      HostTensor rois = HostTensor::Uniform(DType::kF32, {3, 7}, rng, -1, 5);
+      const double all[] = {0, 0, -2, 6, 6, 4, 0.5};  // a box that holds all points
+      for (int64_t i = 0; i < 7; ++i) rois.set(i, all[i]);
+      ExpectMatchesReference(op, {rois, HostTensor::Uniform(DType::kF32, {7000, 3}, rng, -2, 2),
+                                  HostTensor::Uniform(DType::kF32, {7000, 3}, rng)});
+    }
   }
 }
 

@@ -25,7 +25,7 @@ Status RoipointPool3dCuda(const RoipointPool3d& op, const CudaContext& cuda, Ten
         const int64_t box = block.index;
         int64_t total = 0;
         search.ForEachRound(Box3d::OfBottom(from_boxes + 7 * box), from_points + 3 * count * each.Quotient(box), count,
-                            [&](const int32_t* inside, int32_t num_inside) {
+                            rows, [&](const int32_t* inside, int32_t num_inside) {
                               block.ForThreads([&](int t) {
                                 for (int64_t k = t; k < num_inside && total + k < rows; k += kThreadsPerBlock) {
                                   found[box * rows + total + k] = inside[k];
