@@ -445,6 +445,20 @@ def test_sums_of_a_dim_keep_their_difference(tmp_path: Path) -> None:
     assert all(sizes.get("n + 1", 6) == sizes.get("n", 5) + 1 for sizes in report.compared)
 
 
+def test_a_size_that_the_exporter_declares_wrongly_is_not_declared(tmp_path: Path) -> None:
+    """PyTorch's exporter takes u for t + 1, and declares 2*u for t + u."""
+
+    class Shifted(torch.nn.Module):
+        def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+            return x - y[1:], torch.cat([x, y])
+
+    # The rest of y that is one element would be broadcast: t = 3 with u = 2 does not count.
+    inputs = (torch.rand(5), torch.rand(6))
+    polyop.export(Shifted(), inputs, tmp_path / "a.onnx", dynamic={"x": {0: "t"}, "y": {0: "u"}}, verbose=False)
+    outputs = onnx.load(tmp_path / "a.onnx").graph.output
+    assert outputs[1].type.tensor_type.shape.dim[0].WhichOneof("value") is None
+
+
 def test_offsets_ascend() -> None:
     offsets = torch.tensor([0, 3, 3, 7])
     others = other_inputs(

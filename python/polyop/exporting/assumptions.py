@@ -92,13 +92,21 @@ class Assumptions:
     def with_fulfilled(self, each: Comparison, dimensions: Mapping[str, Dimension]) -> Comparison:
         """Appends options whose sizes fulfil the equations between dimensions, such as that of a mask: past + time.
 
-        They come last: where PyTorch accepts the sizes without, an equation holds for the example by chance. But a mask
-        of one element may only be broadcast."""
+        They come last: where PyTorch accepts larger sizes without, an equation holds for the example by chance. But what
+        it accepts of smaller sizes may only be broadcast, such as a mask of one element.
+        """
+
+        def is_fulfilled(sizes: Sizes) -> bool:
+            return all(condition.holds(sizes) is not False for condition in self._all if condition.is_equation)
+
+        def is_larger(sizes: Sizes) -> bool:
+            return all(sizes[name] >= dimension.example for name, dimension in dimensions.items())
+
         if each.may_be_refused:
-            kept = (s for s in each.sizes() if all(c.holds(s) is not False for c in self._all if c.is_equation))
-            return replace(each, options=comparison(kept).options)
+            return replace(each, options=comparison(filter(is_fulfilled, each.sizes())).options)
+        accepted = (sizes for sizes in each.sizes() if is_larger(sizes) or is_fulfilled(sizes))
         fulfilling = (self._fulfilling(sizes, dimensions) for sizes in each.sizes())
-        return replace(each, options=comparison([*each.sizes(), *fulfilling]).options)
+        return replace(each, options=comparison([*accepted, *fulfilling]).options)
 
     def _fulfilling(self, sizes: Sizes, dimensions: Mapping[str, Dimension]) -> Sizes:
         """Changes the dimensions that have the example's size, if that suffices, and otherwise another one."""

@@ -86,8 +86,14 @@ class File:
 
     def contradictions(self, tensors: Mapping[str, Tensor], results: Sequence[np.ndarray]) -> list[str]:
         """Returns, for each result of these inputs, how its shape differs from what the file declares."""
-        sizes = {name: list(as_real(tensors[name]).shape) for name in self.inputs}
-        return self._declared.contradictions(sizes, [result.shape for result in results])
+        return self._declared.contradictions(self._sizes(tensors), [result.shape for result in results])
+
+    def wrong_expressions(self, tensors: Mapping[str, Tensor]) -> set[str]:
+        """Returns the expressions of sizes that the file declares, and are not those of its results."""
+        return self._declared.wrong_expressions(self._sizes(tensors), [result.shape for result in self.run(tensors)])
+
+    def _sizes(self, tensors: Mapping[str, Tensor]) -> dict[str, list[int]]:
+        return {name: list(as_real(tensors[name]).shape) for name in self.inputs}
 
 
 def _without_kernel(path: Path, error: str) -> str:

@@ -38,15 +38,38 @@ class Declared:
 
         Symbols are not compared at sizes of inputs that have two values for one.
         """
+        known = self._symbols(inputs)
+        return [_contradiction(shape, got, known) for shape, got in zip(self.outputs, outputs, strict=True)]
+
+    def wrong_expressions(self, inputs: Mapping[str, Sequence[int]], outputs: Iterable[Sequence[int]]) -> set[str]:
+        """Returns the expressions of outputs, such as 2*n, that have another value at these sizes: PyTorch's exporter
+        computes some with a size that only equals another one, but for a number, in the program."""
+        known = self._symbols(inputs) or {}
+        sizes = (
+            pair
+            for shape, got in zip(self.outputs, outputs, strict=True)
+            for pair in zip(shape or (), got, strict=False)
+        )
+        return {
+            s for s, got in sizes if isinstance(s, str) and s and s not in known and _value(s, known) not in (None, got)
+        }
+
+    def _symbols(self, inputs: Mapping[str, Sequence[int]]) -> dict[str, int] | None:
+        """Returns the values of symbols; None if one has two."""
         known: dict[str, int] = {}
-        excluded = False
         for name, shape in self.inputs.items():
             for size, got in zip(shape or (), inputs.get(name, ()), strict=False):
-                excluded |= isinstance(size, str) and size != "" and known.setdefault(size, got) != got
-        return [
-            _contradiction(shape, got, None if excluded else known)
-            for shape, got in zip(self.outputs, outputs, strict=True)
-        ]
+                if isinstance(size, str) and size != "" and known.setdefault(size, got) != got:
+                    return None
+        return known
+
+
+def clear(graph: onnx.GraphProto, expressions: set[str]) -> None:
+    """Declares nothing of the sizes that have these expressions."""
+    for value in (*graph.output, *graph.value_info):
+        for dim in value.type.tensor_type.shape.dim:
+            if dim.dim_param in expressions:
+                dim.Clear()
 
 
 def _shape(value: onnx.ValueInfoProto) -> Shape | None:
