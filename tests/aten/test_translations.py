@@ -41,6 +41,27 @@ def _exported(call: Callable[..., Any], *args: torch.Tensor) -> list[np.ndarray]
     return exported(call, *args)(*args)
 
 
+_LARGE = t(
+    [
+        3**20,
+        -(3 * 10**9),
+        2**31,
+        17 * 10**17,
+        5,
+        -5,
+        0,
+        2**63 - 1,
+        -(2**63),
+        2**32,
+        -(2**32),
+        2**31 - 1,
+        1,
+        3**15,
+        2,
+        -(2**40),
+    ]
+)
+
 # PyTorch's exporter alone writes these with wrong numbers, or with another shape.
 CORRECTED: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "scatter_reduce mean": (
@@ -92,6 +113,15 @@ CORRECTED: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "logaddexp2": (
         lambda x, y: (torch.logaddexp2(x, y), torch.logaddexp2(x.double(), y[:1]), torch.logaddexp2(x.half(), y.half())),
         (t([200.0, -200, -INF, INF, 1, -500, -INF, NAN]), t([200.0, -203, -INF, INF, 2, 500, 3, INF]))),
+    "limits and signs of integers beyond 2^31": (
+        lambda x, y: (x.clamp(min=0), x.clamp(-5, 5), x.clamp(7, 3), x.clamp(y[:1], y[1]), x.clamp_max(y[1]), x.clamp_min(-7),
+                      x.clamp_max(2**40), x.clamp_min(y), torch.maximum(x, y[0]), torch.minimum(x, x * 0), x.sign(),
+                      x.relu(), x.int().clamp(y[0], y[1]), torch.maximum(x, y[0].int())),
+        (_LARGE, t([5, 2**33, *range(14)]))),
+    "extremes of integers beyond 2^31": (
+        lambda x: (x.max(), x.min(), x.max(0), x.view(4, 4).min(1, keepdim=True), x.view(4, 4).amax((0, 1), keepdim=True),
+                   x.view(4, 4).amin(-1), x.view(4, 4).amax(), x.aminmax(dim=0), x.view(4, 4).amin((1, 0))),
+        (_LARGE,)),
     "logsigmoid": (F.logsigmoid, (t([100.0, -100, 0]),)),
     "signbit of -0": (torch.signbit, (t([-0.0, 0, -1, 1]),)),
     "xlogy": (torch.xlogy, (t([0.0, 0, 0, 2]), t([INF, NAN, 0, 3]))),
@@ -157,6 +187,12 @@ EDGES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "tolist of constants": (
         lambda x: (x - x.mean(torch.arange(1, x.dim()).tolist(), True), x.permute(torch.tensor([2, 0, 1]).tolist())),
         (_random(2, 8, 3),)),
+    "results of a type that is computed in a larger one": (
+        lambda x: (x.sum(0), x.sum(), x.cumsum(0), x.prod(1), x.prod()), (t([[1.0, 2], [0.5, 3]]).half(),)),
+    "shifts of bytes": (
+        lambda x, y: (x >> 3, x << 1, x >> 9, x << 40, 5 << y, 200 >> y, x >> y, x << y, x >> y.int(), x.int() << y,
+                      torch.bitwise_right_shift(x, y), torch.bitwise_left_shift(x, 2)),
+        (t([1, 200, 255, 7, 128]).byte(), t([0, 1, 7, 8, 255]).byte())),
     "copysign": (torch.copysign, (t([1.0, -2, 3, 4, 5]), t([-0.0, 0, -1, -INF, INF]))),
     "mv": (torch.mv, (_random(5, 3), _random(3))),
     "pinv of no elements": (
@@ -215,6 +251,17 @@ EDGES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
         (t([1, 3, 2, 0, 1]), t([0, 1, 4]), _random(4, 3).double())),
     "unique_consecutive": (
         lambda x: torch.unique_consecutive(x, return_inverse=True, return_counts=True), (t([1.0, 1, 2, 1, 1]),)),
+    "sets of small types": (
+        lambda x: [(torch.unique(y, return_inverse=True, return_counts=True), torch.unique(y[0], sorted=False),
+                    torch.unique(y, dim=1), torch.unique_consecutive(y, return_counts=True), torch.unique_consecutive(y, dim=0))
+                   for y in (x, x.int(), x.short(), x.byte(), x > 1)],
+        (t([[3, 3, 1, 3, 1, 0], [3, 3, 1, 3, 1, 2]], dtype=torch.int8),)),
+    "extremes of small types": (
+        lambda x: [(y.max(), y.min(0), y.max(1, keepdim=True), y.amax((0, 1)), y.amin(1), y.aminmax()) for y in (x, x > 1)],
+        (t([[3, -300, 1], [300, 1, 2]], dtype=torch.int16),)),
+    "limits and positions of 16-bit integers": (
+        lambda x: (x.argmax(), x.argmin(1), x.clamp(-7, 7), x.clamp_min(x[0, 0]), torch.maximum(x, x[1]), x.relu(), x.sign()),
+        (t([[3, -300, 1], [300, 1, 2]], dtype=torch.int16),)),
     "unique_consecutive without counts": (torch.unique_consecutive, (t([3, 3, 1, 2, 2, 3]),)),
     "masks of all elements": (
         lambda x, m: (x[x > 0], torch.masked_select(x, m[:, :1]), x[m[:, 0]]),

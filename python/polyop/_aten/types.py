@@ -18,6 +18,8 @@ from torch.utils import _pytree as pytree
 from polyop._aten.special import erfc
 from polyop._aten.table import REFUSED, WRONG, decomposes, extend, overload
 
+aten = torch.ops.aten
+
 # Operators whose ONNX form contains a node that ONNX Runtime's CPU provider lacks in float64: Conv, AveragePool,
 # Resize, InstanceNormalization, Det, Elu, Acos, …
 _IN_FLOAT = (
@@ -78,6 +80,31 @@ _INTEGERS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 for _name, _function in _INTEGERS.items():
     extend(f"aten::{_name}", "integers", partial(_of_integers, _function), without=REFUSED)
+
+
+def _shift(right: bool, alias: bool) -> Callable[..., Any]:
+    op = aten.bitwise_right_shift if right else aten.bitwise_left_shift
+
+    def call(self: Any, other: Any) -> Any:
+        dtype = torch.result_type(self, other)
+        if dtype != torch.uint8:
+            return op.Tensor(self.to(dtype), other.to(dtype)) if alias else NotImplemented
+        device = (self if isinstance(self, Tensor) else other).device
+        if not isinstance(other, Tensor):
+            other = torch.full([], other if 0 <= other < 8 else 8, dtype=torch.uint8, device=device)
+        wide = self.to(torch.int32) if isinstance(self, Tensor) else torch.full([], self & 255, device=device)
+        count = other.to(torch.uint8).to(torch.int32).clamp(max=8)  # all bits
+        return op.Tensor(wide.to(torch.int32), count).to(torch.uint8)
+
+    return call
+
+
+for _name in ("bitwise_right_shift.Tensor", "bitwise_right_shift.Tensor_Scalar", "bitwise_right_shift.Scalar_Tensor"):
+    for _target, _right in ((_name, True), (_name.replace("right", "left"), False)):
+        decomposes(f"aten::{_target}", without=WRONG, when="unsigned integers: the type")(_shift(_right, False))
+for _target, _right in (("__rshift__", True), ("__lshift__", False)):
+    decomposes(f"aten::{_target}.Scalar", without=WRONG, when="unsigned integers: the type")(_shift(_right, False))
+    decomposes(f"aten::{_target}.Tensor")(_shift(_right, True))
 
 
 @decomposes("aten::gelu", without=REFUSED, when="float64")

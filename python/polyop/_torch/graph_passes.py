@@ -71,6 +71,15 @@ def make_results_tensors(program: torch.export.ExportedProgram) -> None:
     output.args = (tuple(results),)
 
 
+def name_results(program: torch.export.ExportedProgram) -> None:
+    """Names the tensors that the graph returns in the program's signature, which the exporter forgets where it computes
+    an operator in a larger type and puts a conversion after it."""
+    results = program.graph_module.graph.output_node().args[0]
+    for spec, result in zip(program.graph_signature.output_specs, results, strict=True):
+        if isinstance(spec.arg, TensorArgument) and isinstance(result, torch.fx.Node):
+            spec.arg.name = result.name
+
+
 def of_python(node: torch.fx.Node) -> bool:
     """Returns True for Python's operators, which compute with sizes and numbers."""
     kinds = (torch._ops.OpOverload, torch._ops.HigherOrderOperator)

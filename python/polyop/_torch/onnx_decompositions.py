@@ -35,6 +35,7 @@ from polyop._torch.graph_passes import (
     compute_in_double,
     graph_modules,
     make_results_tensors,
+    name_results,
     note_unknown,
     of_python,
     round_down,
@@ -150,6 +151,7 @@ def _prepare(prepare: Callable[..., Any], *args: Any, **given: Any) -> Any:
     what only assertions used, such as a position in memory, for which there is no translation."""
     with sizes_above_one(_note_assumption):
         program = prepare(*args, **given)
+    name_results(program)
     for module in graph_modules(program):
         module.graph.eliminate_dead_code()
         module.recompile()
