@@ -96,6 +96,18 @@ def test_antialiased_pixels_between_corners_that_become_one() -> None:
     )
 
 
+def test_bytes() -> None:
+    """PyTorch rounds the weights, the rows and the columns."""
+
+    def image(*sizes: int) -> torch.Tensor:
+        return (_random(1, 3, *sizes) * 256).to(torch.uint8)
+
+    bilinear = lambda x: F.interpolate(x, scale_factor=1.1, mode="bilinear")  # noqa: E731
+    check(bilinear, image(23, 7), others=[(image(9, 7),), (image(100, 7),)], dynamic=[(2,)], rtol=0, atol=0)
+    ways: list[dict[str, Any]] = [{"mode": "lanczos", "antialias": True}, {"mode": "bicubic"}]
+    check(lambda x: [F.interpolate(x, (5, 30), **way) for way in ways], image(9, 11), rtol=0, atol=0)
+
+
 def test_grids_of_sizes_that_depend_on_the_input() -> None:
     def call(x: torch.Tensor, theta: torch.Tensor) -> list[torch.Tensor]:
         return [

@@ -6,6 +6,7 @@ polyop/_torch/translations.py applies them to exports.
 
 from polyop._aten import (  # noqa: F401 - each adds its operators to the table
     attention,
+    byte_images,
     corrections,
     cumulative,
     elementary,

@@ -81,24 +81,24 @@ def weighted_sums(self: Tensor, axis: int, index: Tensor, weights: Tensor) -> Te
 # Filters of antialiased resizing: the weight of a pixel at a distance from the centre.
 
 
-def _triangle(distance: Tensor) -> Tensor:
+def triangle(distance: Tensor) -> Tensor:
     return (1 - distance.abs()).clamp(min=0)
 
 
-def _cubic(distance: Tensor) -> Tensor:
-    a = -0.5  # PyTorch's value when antialiasing
+def cubic(distance: Tensor, a: float = -0.5) -> Tensor:
+    """`a`: by default PyTorch's value when antialiasing."""
     x = distance.abs()
     near = ((a + 2) * x - (a + 3)) * x * x + 1
     far = (((x - 5) * x + 8) * x - 4) * a
     return torch.where(x < 1, near, torch.where(x < 2, far, torch.zeros_like(x)))
 
 
-def _lanczos(distance: Tensor) -> Tensor:
+def lanczos(distance: Tensor) -> Tensor:
     x = distance.abs()
     return torch.where(x < 3, torch.sinc(x) * torch.sinc(x / 3), torch.zeros_like(x))
 
 
-def _are_equal(a: Any, b: Any, device: torch.device) -> bool | Tensor:
+def are_equal(a: Any, b: Any, device: torch.device) -> bool | Tensor:
     """Returns whether extents are equal, as a tensor if that depends on sizes that are dynamic."""
     if isinstance(a, int) and isinstance(b, int):
         return a == b
@@ -106,17 +106,42 @@ def _are_equal(a: Any, b: Any, device: torch.device) -> bool | Tensor:
     return x == y
 
 
-def _either(condition: bool | Tensor, yes: Tensor, no: Tensor) -> Tensor:
+def either(condition: bool | Tensor, yes: Tensor, no: Tensor) -> Tensor:
     if isinstance(condition, bool):
         return yes if condition else no
     return torch.where(condition, yes, no)
 
 
-def _step(inputs: Any, outputs: Any, align_corners: bool, scale: float | None) -> Any:
-    """Returns the distance of two output pixels in input pixels, for an axis whose size changes."""
+def ratio(inputs: Any, outputs: Any, align_corners: bool, scale: float | None) -> tuple[Any, Any]:
+    """Returns two numbers, whose quotient is the distance of two output pixels in input pixels, for an axis whose size
+    changes."""
     if align_corners:
-        return (inputs - 1) * torch.sym_min(outputs - 1, 1) / torch.sym_max(outputs - 1, 1)  # 0 for one output pixel
-    return 1 / scale if scale is not None and scale > 0 else inputs / outputs
+        return (inputs - 1) * torch.sym_min(outputs - 1, 1), torch.sym_max(outputs - 1, 1)  # 0 for one output pixel
+    return (1.0, scale) if scale is not None and scale > 0 else (inputs, outputs)
+
+
+def _step(inputs: Any, outputs: Any, align_corners: bool, scale: float | None) -> Any:
+    distance, pixels = ratio(inputs, outputs, align_corners, scale)
+    return distance / pixels
+
+
+def most_pixels(step: Any, reach: float) -> Any:
+    """Returns the largest number of pixels under a filter, or more."""
+    return math.ceil(2 * reach * torch.sym_max(step, 1.0)) + 1
+
+
+def filter_rows(
+    inputs: Any, centre: Tensor, stretch: Any, most: Any, filter: Callable[[Tensor], Tensor], reach: float
+) -> tuple[Tensor, Tensor]:
+    """Returns `index` and `weights` of weighted_sums for filters at these centres."""
+    support = reach * stretch
+    first = (centre - support + 0.5).to(torch.int64).clamp(min=0).unsqueeze(1)
+    last = (centre + support + 0.5).to(torch.int64).clamp(max=inputs).unsqueeze(1)
+    pixel = first + torch.arange(most, device=centre.device)
+    within = pixel < last
+    weights = filter((pixel + 0.5 - centre.unsqueeze(1)) / stretch)
+    weights = torch.where(within, weights, torch.zeros_like(weights))
+    return torch.where(within, pixel, inputs), weights / weights.sum(1, keepdim=True)
 
 
 def _filtered(
@@ -124,22 +149,14 @@ def _filtered(
 ) -> Tensor:
     """PyTorch leaves an axis as it is if its size stays the same, whatever the step."""
     inputs = self.shape[axis]
-    same = _are_equal(inputs, outputs, self.device)
+    same = are_equal(inputs, outputs, self.device)
     if same is True:
         return self
-    stretch = torch.sym_max(step, 1.0)  # of sizes that are dynamic, too
-    support = reach * stretch
     middle = torch.arange(outputs, device=self.device, dtype=self.dtype) + 0.5
     # The size can stay the same for steps of at most 1, for which no filter is stretched.
-    centre = _either(same if isinstance(step, float) and 0.5 < step < 1 else False, middle, middle * step)
-    first = (centre - support + 0.5).to(torch.int64).clamp(min=0).unsqueeze(1)
-    last = (centre + support + 0.5).to(torch.int64).clamp(max=inputs).unsqueeze(1)
-    pixel = first + torch.arange(math.ceil(2 * support) + 1, device=self.device)
-    within = pixel < last
-    weights = filter((pixel + 0.5 - centre.unsqueeze(1)) / stretch)
-    weights = torch.where(within, weights, torch.zeros_like(weights))
-    weights = weights / weights.sum(1, keepdim=True)
-    return weighted_sums(self, axis, torch.where(within, pixel, inputs), weights)
+    centre = either(same if isinstance(step, float) and 0.5 < step < 1 else False, middle, middle * step)
+    index, weights = filter_rows(inputs, centre, torch.sym_max(step, 1.0), most_pixels(step, reach), filter, reach)
+    return weighted_sums(self, axis, index, weights)
 
 
 def _antialiased(filter: Callable[[Tensor], Tensor], reach: float, resize: bool = True) -> Any:
@@ -174,9 +191,9 @@ def _is_ratio(inputs: Any, outputs: Any, scale: float | None) -> bool:
 
 
 _WHEN = "align_corners=True, or a scale that is no ratio of the sizes"
-decomposes("aten::_upsample_bilinear2d_aa", without=WRONG, when=_WHEN)(_antialiased(_triangle, 1.0))
-decomposes("aten::_upsample_bicubic2d_aa", without=WRONG, when=_WHEN)(_antialiased(_cubic, 2.0))
-decomposes("aten::_upsample_lanczos2d_aa")(_antialiased(_lanczos, 3.0, resize=False))
+decomposes("aten::_upsample_bilinear2d_aa", without=WRONG, when=_WHEN)(_antialiased(triangle, 1.0))
+decomposes("aten::_upsample_bicubic2d_aa", without=WRONG, when=_WHEN)(_antialiased(cubic, 2.0))
+decomposes("aten::_upsample_lanczos2d_aa")(_antialiased(lanczos, 3.0, resize=False))
 
 
 # ---- the nearest pixel -----------------------------------------------------------------------------
@@ -190,8 +207,8 @@ def _nearest_indices(
     pixel = at.to(torch.float32)
     index = (((pixel + 0.5) if exact else pixel) * _step(inputs, outputs, False, scale)).to(torch.int64)
     if scale is not None and in_plane and not exact:
-        index = _either(_are_equal(2 * inputs, outputs, device), at // 2, index)
-        index = _either(_are_equal(inputs, outputs, device), at, index)
+        index = either(are_equal(2 * inputs, outputs, device), at // 2, index)
+        index = either(are_equal(inputs, outputs, device), at, index)
     return index.clamp(max=inputs - 1)
 
 
@@ -224,19 +241,19 @@ def _nearest(
     if scales is None:
         scales = [None] * len(axes)
     if output_size is None:
-        output_size = [_scaled(self.shape[axis], scale) for axis, scale in zip(axes, scales, strict=True)]
+        output_size = [scaled(self.shape[axis], scale) for axis, scale in zip(axes, scales, strict=True)]
     parts = list(zip(axes, output_size, scales, strict=True))
     in_plane = self.dim() == 4
     if not exact and all(_is_resized(self.shape[axis], size, scale, in_plane) for axis, size, scale in parts):
         return NotImplemented
     for axis, size, scale in parts:
-        if scale not in (None, 1) or _are_equal(self.shape[axis], size, self.device) is not True:
+        if scale not in (None, 1) or are_equal(self.shape[axis], size, self.device) is not True:
             index = _nearest_indices(self.shape[axis], size, scale, exact, in_plane, self.device)
             self = self.index_select(axis, index)
     return self
 
 
-def _scaled(extent: Any, scale: float | None) -> Any:
+def scaled(extent: Any, scale: float | None) -> Any:
     """Returns the size that PyTorch computes from a factor."""
     assert scale is not None
     return extent * int(scale) if scale == int(scale) else math.floor(extent * scale)
@@ -273,7 +290,7 @@ def _with_sizes_of_pytorch(target: str) -> Callable[..., Any]:
         if scale_factors is None:
             return NotImplemented
         sizes = input.shape[2:]
-        expected = [_scaled(n, s) if isinstance(n, int) else None for n, s in zip(sizes, scale_factors, strict=True)]
+        expected = [scaled(n, s) if isinstance(n, int) else None for n, s in zip(sizes, scale_factors, strict=True)]
         parts = list(zip(sizes, expected, scale_factors, strict=True))
         if linear:  # PyTorch leaves an axis as it is if its size stays the same
             parts = [(n, out, 1.0 if out == n else s) for n, out, s in parts]
