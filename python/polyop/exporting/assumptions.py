@@ -75,7 +75,8 @@ class Assumptions:
         groups = list(groups_of(dimensions, self.equal()))
 
         def differs(at: int) -> bool:
-            return any(min(sizes.values()) > 1 for _, sizes in breaking_sizes(self._all, at, groups))
+            used = self._all[at].dimensions
+            return any(min(sizes[n] for n in used) > 1 for _, sizes in breaking_sizes(self._all, at, groups))
 
         made = (
             (at, c)

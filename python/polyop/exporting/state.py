@@ -73,7 +73,7 @@ def forget_captured_tensors() -> None:
     for module in list(sys.modules.values()):
         if is_pytorchs(getattr(module, "__file__", None) or ""):
             continue
-        for cache in [value for value in vars(module).values() if type(value) is dict]:
+        for cache in [value for value in getattr(module, "__dict__", {}).values() if type(value) is dict]:
             for key in [key for key, value in cache.items() if isinstance(value, FakeTensor)]:
                 del cache[key]
 
@@ -98,6 +98,8 @@ def require_no_state(
             "\nwrite instead: a forward() that computes these values without the parameter; or call the model once before,"
             " if only its first call assigns"
         )
+    if any(tensor.layout != torch.strided for tensor in first):  # exporters refuse sparse ones
+        return
     changed, attributes, later = before.changed(model), before.changed_attributes(), [call()]
     if not changed and not attributes and _equal(later[0], first):
         return

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import inspect
+import io
 import logging
 import sys
 import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from polyop._torch.export_record import Record, recording
 from polyop._torch.node_domain import node_domain
 from polyop._torch.translations import translations
 from polyop.exporting.report import ExportError
+from polyop.exporting.state import State
 
 EXPORTERS = ("dynamo", "torchscript")
 _MAX_TEXT = 500
@@ -216,12 +218,15 @@ def _errors_that_are_caught(request: Request) -> list[str]:
     """Returns the errors of PyTorch that the program catches, and where: TorchScript's tracer is not in order after
     one, and what it does next is fatal."""
     copies = [None if tensor is None else tensor.clone() for tensor in request.inputs]
+    before = State(request.model)
     try:
         with _Errors() as errors:
             request.model(*copies)
         return list(errors.lines)
     except Exception:  # the exporter raises it again
         return []
+    finally:
+        before.restore()
 
 
 def _clear_shared_symbols(path: Path) -> None:
@@ -293,14 +298,27 @@ def _note_choice(path: Path, fixed: Sequence[str]) -> None:
 
 
 @contextmanager
+def _without_graphs() -> Iterator[None]:
+    """PyTorch's own switch of this log has no effect."""
+    log = torch._C._jit_onnx_log
+    torch._C._jit_onnx_log = lambda *_: None
+    try:
+        with redirect_stderr(io.StringIO()):
+            yield
+    finally:
+        torch._C._jit_onnx_log = log
+
+
+@contextmanager
 def _quietly() -> Iterator[list[warnings.WarningMessage]]:
-    """Silences the exporters, which warn about future changes and missing libraries. Yields the warnings."""
-    loggers = [logging.getLogger(name) for name in ("torch.onnx", "onnx_ir")]
+    """Silences the exporters, which warn about future changes and missing libraries, and print graphs with what the
+    errors say that they raise. Yields the warnings."""
+    loggers = [logging.getLogger(name) for name in ("torch.onnx", "onnx_ir", "torch.export", "torch.fx")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
-        logger.setLevel(logging.ERROR)
+        logger.setLevel(logging.CRITICAL)
     try:
-        with warnings.catch_warnings(record=True) as found:
+        with warnings.catch_warnings(record=True) as found, _without_graphs():
             warnings.simplefilter("always")
             yield found
     finally:
