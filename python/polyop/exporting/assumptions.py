@@ -156,7 +156,7 @@ class Assumptions:
     ) -> Iterator[Comparison]:
         """Yields sizes that break a condition which none of `compared`, and of those yielded before, breaks without
         breaking a condition before it, or none breaks at all if there are no such sizes. At the nearest ones, both
-        branches may agree, such as those that pad up to a size and do not: others follow, and the farthest small ones.
+        branches may agree, such as those that pad up to a size and do not: others follow, and the largest that are small enough.
         """
         captured = {name: replace(d, example=self._captured[name]) for name, d in dimensions.items()}
         groups = list(groups_of(captured, self.equal()))
@@ -172,7 +172,8 @@ class Assumptions:
                 done.append(options[0][1])
                 nearest = options[:limit]
                 beyond = [sizes for broken, sizes in options[limit:] if broken == options[0][0]]
-                small = [sizes for sizes in beyond[limit:] if is_small(sizes, dimensions)]
+                larger = (s for s in beyond[limit:] if all(s[name] >= size for name, size in self._captured.items()))
+                small = [sizes for sizes in larger if is_small(sizes, dimensions)]
                 yield comparison((sizes for _, sizes in nearest), condition.readable())
                 for sizes in filter(None, (beyond[:limit], small[: -1 - limit : -1])):
                     yield replace(comparison(sizes, condition.readable()), may_be_refused=True)
