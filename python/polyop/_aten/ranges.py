@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import _disable_current_modes
 
 
 def _are_constant(*values: Any) -> bool:
@@ -78,21 +79,26 @@ def logspace(
     return torch.pow(base, linspace(start, end, steps, dtype=torch.float64, device=device)).to(dtype)
 
 
-def _window(formula: Callable[..., Tensor]) -> Callable[..., Any]:
-    """Returns a function that creates a window, of a formula of the position from 0 to 1."""
+def _window(create: Callable[..., Tensor], formula: Callable[..., Tensor]) -> Callable[..., Any]:
+    """Returns a function that creates a window, of a formula of the position from 0 to 1. One of constant length is a
+    constant: the exporter has no form for most of them, and another one for hamming_window.
+    """
 
     def call(
         window_length: Any, periodic: bool = True, *shape: float, dtype: torch.dtype | None = None,
         device: Any = None, alpha: float = 0.54, beta: float | None = None, **how: Any,
     ) -> Any:  # fmt: skip
-        if isinstance(window_length, int):
-            return NotImplemented
         dtype = dtype or torch.get_default_dtype()
+        named = (alpha, beta) if formula is _hamming else () if beta is None else (beta,)
+        given = [*shape, *named[len(shape) :]]
+        if isinstance(window_length, int):
+            with _disable_current_modes():
+                values = create(window_length, periodic, *(a for a in given if a is not None), dtype=dtype).tolist()
+            return torch.tensor(values, dtype=dtype, device=device)
         length = _tensor(window_length, dtype, device)
         intervals = length if periodic else length - 1
         position = torch.arange(window_length, dtype=dtype, device=device) / intervals.clamp(min=1)
-        named = (alpha, beta) if formula is _hamming else () if beta is None else (beta,)
-        window = formula(position, *(shape + named[len(shape) :]))
+        window = formula(position, *given)
         return torch.where(length == 1, torch.ones_like(window), window)
 
     return call
@@ -159,11 +165,11 @@ REPLACED: dict[Any, Callable[..., Any]] = {
     torch.arange: arange,
     torch.linspace: linspace,
     torch.logspace: logspace,
-    torch.hann_window: _window(_hann),
-    torch.hamming_window: _window(_hamming),
-    torch.blackman_window: _window(_blackman),
-    torch.bartlett_window: _window(_bartlett),
-    torch.kaiser_window: _window(_kaiser),
+    torch.hann_window: _window(torch.hann_window, _hann),
+    torch.hamming_window: _window(torch.hamming_window, _hamming),
+    torch.blackman_window: _window(torch.blackman_window, _blackman),
+    torch.bartlett_window: _window(torch.bartlett_window, _bartlett),
+    torch.kaiser_window: _window(torch.kaiser_window, _kaiser),
     torch.combinations: combinations,
     torch.tensor_split: tensor_split,
     Tensor.tensor_split: tensor_split,

@@ -119,6 +119,56 @@ def round_down(graph: torch.fx.Graph) -> None:
         node.args = (whole, divisor)
 
 
+def sum_in_double(graph: torch.fx.Graph) -> None:
+    """Adds up numbers of float32 in float64, as PyTorch does on a CPU: ONNX Runtime's CumSum adds them in float32, in
+    which the phase of an oscillator is wrong after a second. Sums of whole numbers are exact, and stay float32, because
+    TensorRT has no float64."""
+    copy = torch.ops.aten._to_copy.default
+    for node in list(graph.nodes):
+        if node.target is not torch.ops.aten.cumsum.default or node.meta["val"].dtype != torch.float32:
+            continue
+        source, result = node.args[0], node.meta["val"]
+        if source.meta["val"].dtype == torch.float64 or _is_whole(source):
+            continue
+        with graph.inserting_before(node):
+            wide = graph.call_function(copy, (source,), {"dtype": torch.float64})
+        with graph.inserting_after(node):
+            rounded = graph.call_function(copy, (node,), {"dtype": torch.float32})
+        node.replace_all_uses_with(rounded, delete_user_cb=lambda user, rounded=rounded: user is not rounded)
+        node.args, node.kwargs = (wide, node.args[1]), {}
+        wide.meta = {**node.meta, "val": source.meta["val"].to(torch.float64)}
+        rounded.meta = dict(node.meta)
+        node.meta["val"] = result.to(torch.float64)
+
+
+_OF_WHOLE = frozenset((
+    "_to_copy", "convert_element_type", "view", "reshape", "_unsafe_view", "permute", "transpose", "unsqueeze",
+    "squeeze", "expand", "clone", "alias", "slice", "select", "flip", "neg", "add", "sub", "rsub", "mul",
+))  # fmt: skip
+"""Operators of one tensor and numbers whose results are whole if these are."""
+
+
+def _is_whole(node: torch.fx.Node) -> bool:
+    """Returns True if a tensor was made of integers or booleans."""
+    while True:
+        kind = node.meta["val"].dtype
+        if not kind.is_floating_point and not kind.is_complex:
+            return True
+        if not isinstance(node.target, torch._ops.OpOverload):
+            return False
+        name, given = node.target._opname, (*node.args, *node.kwargs.values())
+        if name in ("ones", "zeros", "ones_like", "zeros_like"):
+            return True
+        if not all(number.is_integer() for number in given if isinstance(number, float)):
+            return False
+        if name in ("full", "full_like"):
+            return isinstance(given[1], (int, float))
+        tensors = [arg for arg in node.all_input_nodes if isinstance(arg.meta.get("val"), torch.Tensor)]
+        if name not in _OF_WHOLE or len(tensors) != 1:
+            return False
+        node = tensors[0]
+
+
 def _may_be_negative(value: int | torch.SymInt) -> bool:
     if isinstance(value, int):
         return value < 0

@@ -40,6 +40,7 @@ from polyop._torch.graph_passes import (
     of_python,
     round_down,
     separate_paddings,
+    sum_in_double,
 )
 from polyop._torch.onnx_translations import OPERATOR_KEY, add_nodes, as_single, resize
 
@@ -81,6 +82,7 @@ def _decompose(
     for module in graph_modules(program):
         compute_in_double(module.graph)
         round_down(module.graph)
+        sum_in_double(module.graph)
     record = current_record()
     if record is not None:
         note_unknown(program, registry, record)
