@@ -251,6 +251,11 @@ EDGES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
         (t([1, 3, 2, 0, 1]), t([0, 1, 4]), _random(4, 3).double())),
     "unique_consecutive": (
         lambda x: torch.unique_consecutive(x, return_inverse=True, return_counts=True), (t([1.0, 1, 2, 1, 1]),)),
+    "scatters of float16": (
+        lambda x, i: (x.scatter_add(0, i, x[1:]), x.index_add(0, i[0], x[1:], alpha=2), x.index_put((i[0],), x[1:], accumulate=True),
+                      x.index_put((i[1],), x[:2]), *(x.scatter_reduce(0, i, x[1:], how) for how in ("sum", "prod", "mean", "amax")),
+                      x.bfloat16().scatter_add(0, i, x[1:].bfloat16()).float()),
+        (t([[3.0, -2], [0.5, 4], [1, 2]]).half(), t([[1, 1], [0, 2]]))),
     "sets of small types": (
         lambda x: [(torch.unique(y, return_inverse=True, return_counts=True), torch.unique(y[0], sorted=False),
                     torch.unique(y, dim=1), torch.unique_consecutive(y, return_counts=True), torch.unique_consecutive(y, dim=0))

@@ -63,6 +63,30 @@ for _name in _IN_FLOAT:
     extend(f"aten::{_name}", "float64, in float32", partial(_in_float, f"aten::{_name}"), without=REFUSED)
 
 
+_ROUNDED = (torch.float16, torch.bfloat16)
+
+
+def _scatter_in_float(target: str, first: Callable[..., Any] | None) -> Callable[..., Any]:
+    """Returns the function that adds or multiplies numbers of 16 bits in float32: ONNX Runtime cannot scatter them, and
+    says so only when the file runs. What writes an element once is left to it."""
+    op = overload(target)
+    assert op is not None
+
+    def call(self: Tensor, *args: Any, **given: Any) -> Any:
+        reduces = "index_put" not in target or given.get("accumulate", args[2] if len(args) > 2 else False)
+        if self.dtype in _ROUNDED and reduces:
+            args, given = pytree.tree_map_only(Tensor, lambda x: x.float() if x.dtype in _ROUNDED else x, (args, given))
+            return op(self.float(), *args, **given).to(self.dtype)
+        return NotImplemented if first is None else first(self, *args, **given)
+
+    return call
+
+
+for _name in ("scatter_add", "scatter_reduce.two", "index_put", "_unsafe_index_put"):
+    _target = f"aten::{_name}"
+    extend(_target, "sums and products of float16 and bfloat16", partial(_scatter_in_float, _target), without=REFUSED)
+
+
 def _of_integers(function: Callable[[Tensor], Tensor], first: Callable[..., Any] | None) -> Callable[..., Any]:
     def call(self: Tensor) -> Any:
         if not self.dtype.is_floating_point and not self.dtype.is_complex:
