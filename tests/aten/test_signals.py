@@ -49,7 +49,7 @@ def _counted(x: torch.Tensor, mask: torch.Tensor) -> Any:
     return mask.cumsum(1, dtype=torch.float32), (~mask).float().unsqueeze(1).cumsum(2), *ones
 
 
-def test_whole_numbers_are_summed_in_single() -> None:
+def test_integers_are_summed_in_single() -> None:
     """Their sums are exact, and TensorRT has no float64."""
     x, mask = _random(2, 5), _random(2, 5) > 0
     with polyop.translations():
@@ -58,3 +58,14 @@ def test_whole_numbers_are_summed_in_single() -> None:
     sums = [node for node in program.model.graph if node.op_type == "CumSum"]
     assert sums
     assert {node.inputs[0].dtype.name for node in sums} == {"FLOAT"}
+
+
+def _frequencies(x: torch.Tensor) -> Any:
+    n = x.shape[0]
+    named = (torch.fft.fftfreq, torch.fft.rfftfreq)
+    return [f(n, d, dtype=dtype) for f in named for d in (1.0, 1 / 16000) for dtype in (None, torch.float64)]
+
+
+def test_frequencies_of_a_dynamic_length() -> None:
+    others = [(_random(size),) for size in (1, 2, 15, 400)]
+    check(_frequencies, _random(8), others=others, dynamic=[(0,)], rtol=1e-6, atol=0)

@@ -6,6 +6,7 @@ The functions replace PyTorch's while a program is captured (capturing.py).
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable
@@ -77,6 +78,19 @@ def logspace(
     if not dtype.is_floating_point:  # the limits are rounded, but not the exponents
         start, end = (value.to(dtype) if isinstance(value, Tensor) else torch.sym_int(value) for value in (start, end))
     return torch.pow(base, linspace(start, end, steps, dtype=torch.float64, device=device)).to(dtype)
+
+
+def _frequencies(
+    n: Any, d: float = 1.0, *, half: bool, dtype: torch.dtype | None = None, device: Any = None, **how: Any
+) -> Any:
+    """Replaces torch.fft.rfftfreq if `half`, otherwise torch.fft.fftfreq."""
+    if isinstance(n, int):
+        return NotImplemented
+    dtype = dtype or torch.get_default_dtype()
+    at = torch.arange(n // 2 + 1 if half else n, device=device)
+    if not half:
+        at = torch.where(at < (n + 1) // 2, at, at - n)
+    return at.to(dtype) * _tensor(1.0 / (n * d), dtype, device)
 
 
 def _window(create: Callable[..., Tensor], formula: Callable[..., Tensor]) -> Callable[..., Any]:
@@ -165,6 +179,8 @@ REPLACED: dict[Any, Callable[..., Any]] = {
     torch.arange: arange,
     torch.linspace: linspace,
     torch.logspace: logspace,
+    torch.fft.fftfreq: functools.partial(_frequencies, half=False),
+    torch.fft.rfftfreq: functools.partial(_frequencies, half=True),
     torch.hann_window: _window(torch.hann_window, _hann),
     torch.hamming_window: _window(torch.hamming_window, _hamming),
     torch.blackman_window: _window(torch.blackman_window, _blackman),

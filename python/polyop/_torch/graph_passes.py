@@ -121,14 +121,14 @@ def round_down(graph: torch.fx.Graph) -> None:
 
 def sum_in_double(graph: torch.fx.Graph) -> None:
     """Adds up numbers of float32 in float64, as PyTorch does on a CPU: ONNX Runtime's CumSum adds them in float32, in
-    which the phase of an oscillator is wrong after a second. Sums of whole numbers are exact, and stay float32, because
+    which the phase of an oscillator is wrong after a second. Sums of integers in float32 are exact, and stay, because
     TensorRT has no float64."""
     copy = torch.ops.aten._to_copy.default
     for node in list(graph.nodes):
         if node.target is not torch.ops.aten.cumsum.default or node.meta["val"].dtype != torch.float32:
             continue
         source, result = node.args[0], node.meta["val"]
-        if source.meta["val"].dtype == torch.float64 or _is_whole(source):
+        if source.meta["val"].dtype == torch.float64 or _has_integers(source):
             continue
         with graph.inserting_before(node):
             wide = graph.call_function(copy, (source,), {"dtype": torch.float64})
@@ -141,14 +141,14 @@ def sum_in_double(graph: torch.fx.Graph) -> None:
         node.meta["val"] = result.to(torch.float64)
 
 
-_OF_WHOLE = frozenset((
+_OF_INTEGERS = frozenset((
     "_to_copy", "convert_element_type", "view", "reshape", "_unsafe_view", "permute", "transpose", "unsqueeze",
     "squeeze", "expand", "clone", "alias", "slice", "select", "flip", "neg", "add", "sub", "rsub", "mul",
 ))  # fmt: skip
-"""Operators of one tensor and numbers whose results are whole if these are."""
+"""Operators of one tensor and numbers whose results are integers if these are."""
 
 
-def _is_whole(node: torch.fx.Node) -> bool:
+def _has_integers(node: torch.fx.Node) -> bool:
     """Returns True if a tensor was made of integers or booleans."""
     while True:
         kind = node.meta["val"].dtype
@@ -164,7 +164,7 @@ def _is_whole(node: torch.fx.Node) -> bool:
         if name in ("full", "full_like"):
             return isinstance(given[1], (int, float))
         tensors = [arg for arg in node.all_input_nodes if isinstance(arg.meta.get("val"), torch.Tensor)]
-        if name not in _OF_WHOLE or len(tensors) != 1:
+        if name not in _OF_INTEGERS or len(tensors) != 1:
             return False
         node = tensors[0]
 
