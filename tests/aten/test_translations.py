@@ -683,6 +683,14 @@ def test_bincount_of_any_number_of_integers() -> None:
         session.run(None, {name: np.array([2**32 + 3, 1])})
 
 
+def test_mean_of_elements_that_are_selected() -> None:
+    def call(x: torch.Tensor) -> Any:
+        rows = x[x[:, 0] > 0]
+        return x[x > 0].mean(), rows.mean(0), rows.half().mean((0, 1), keepdim=True), rows.mean(1), x.mean(0)
+
+    check(call, torch.eye(4) + 1, others=[(-torch.ones(4, 4),), (torch.eye(4),)], atol=1e-3)
+
+
 @pytest.mark.parametrize("how", [{"batch_first": True}, {"padding_side": "left"}], ids=str)
 def test_pad_sequence_of_dynamic_lengths(how: dict[str, Any]) -> None:
     def call(*sequences: torch.Tensor) -> torch.Tensor:

@@ -87,6 +87,32 @@ for _name in ("scatter_add", "scatter_reduce.two", "index_put", "_unsafe_index_p
     extend(_target, "sums and products of float16 and bfloat16", partial(_scatter_in_float, _target), without=REFUSED)
 
 
+def _mean(self: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> Any:
+    """Of no elements, ONNX Runtime's mean is 0 in place of NaN."""
+    from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols  # imports sympy, which takes a second
+
+    axes = [dim] if isinstance(dim, int) else list(dim or range(self.dim()))
+    sizes = [self.shape[axis] for axis in axes]
+    dtype = dtype or self.dtype
+    if not dtype.is_floating_point or not free_unbacked_symbols(sizes):
+        return NotImplemented
+    wide = torch.promote_types(dtype, torch.float32)
+    count = aten.scalar_tensor(math.prod(sizes), dtype=wide, device=self.device)
+    return (self.to(wide).sum(axes, keepdim=keepdim) / count).to(dtype)
+
+
+def _mean_of_found(first: Callable[..., Any] | None) -> Callable[..., Any]:
+    def call(*args: Any, **given: Any) -> Any:
+        result = _mean(*args, **given)
+        return first(*args, **given) if result is NotImplemented and first is not None else result
+
+    return call
+
+
+for _name in ("mean", "mean.dim"):
+    extend(f"aten::{_name}", "a size that depends on values, and may be 0", _mean_of_found, without=WRONG)
+
+
 def _of_integers(function: Callable[[Tensor], Tensor], first: Callable[..., Any] | None) -> Callable[..., Any]:
     def call(self: Tensor) -> Any:
         if not self.dtype.is_floating_point and not self.dtype.is_complex:
