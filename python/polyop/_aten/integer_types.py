@@ -23,7 +23,7 @@ _WHEN = "integers of 64 or 16 bits, or booleans"
 _SMALL = frozenset((torch.bool, torch.int16))
 
 
-def _before(first: Callable[..., Any], other: Callable[..., Any] | None) -> Callable[..., Any]:
+def before(first: Callable[..., Any], other: Callable[..., Any] | None) -> Callable[..., Any]:
     """Returns the translation that `first` is, or the other one for the calls that it leaves."""
 
     def call(*args: Any, **given: Any) -> Any:
@@ -34,7 +34,7 @@ def _before(first: Callable[..., Any], other: Callable[..., Any] | None) -> Call
 
 
 def _add(name: str, function: Callable[..., Any], when: str = _WHEN, without: str = WRONG) -> None:
-    extend(f"aten::{name}", when, partial(_before, function), without=without)
+    extend(f"aten::{name}", when, partial(before, function), without=without)
 
 
 def _limited(self: Tensor, low: Any = None, high: Any = None) -> Any:

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
+from polyop._aten.integer_types import before
 from polyop._aten.special import erfc
 from polyop._aten.table import REFUSED, WRONG, decomposes, extend, overload
 
@@ -101,16 +102,8 @@ def _mean(self: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: torch.
     return (self.to(wide).sum(axes, keepdim=keepdim) / count).to(dtype)
 
 
-def _mean_of_found(first: Callable[..., Any] | None) -> Callable[..., Any]:
-    def call(*args: Any, **given: Any) -> Any:
-        result = _mean(*args, **given)
-        return first(*args, **given) if result is NotImplemented and first is not None else result
-
-    return call
-
-
 for _name in ("mean", "mean.dim"):
-    extend(f"aten::{_name}", "a size that depends on values, and may be 0", _mean_of_found, without=WRONG)
+    extend(f"aten::{_name}", "a size that depends on values, and may be 0", partial(before, _mean), without=WRONG)
 
 
 def _of_integers(function: Callable[[Tensor], Tensor], first: Callable[..., Any] | None) -> Callable[..., Any]:
