@@ -41,6 +41,7 @@ THEMES = {
     "fft": "Fourier transforms",
     "complex_numbers": "Complex numbers",
     "types": "Types that ONNX Runtime lacks",
+    "integer_types": "Integers that ONNX Runtime computes otherwise",
 }
 KINDS = {
     "f32 static": "float32, fixed sizes",

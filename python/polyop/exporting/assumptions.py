@@ -93,8 +93,8 @@ class Assumptions:
     def with_fulfilled(self, each: Comparison, dimensions: Mapping[str, Dimension]) -> Comparison:
         """Appends options whose sizes fulfil the equations between dimensions, such as that of a mask: past + time.
 
-        They come last: where PyTorch accepts larger sizes without, an equation holds for the example by chance. But what
-        it accepts of smaller sizes may only be broadcast, such as a mask of one element.
+        They come last: where PyTorch accepts larger sizes without, an equation holds for the example by chance. But
+        what it accepts of smaller sizes may only be broadcast, such as a mask of one element.
         """
 
         def is_fulfilled(sizes: Sizes) -> bool:
@@ -156,7 +156,8 @@ class Assumptions:
     ) -> Iterator[Comparison]:
         """Yields sizes that break a condition which none of `compared`, and of those yielded before, breaks without
         breaking a condition before it, or none breaks at all if there are no such sizes. At the nearest ones, both
-        branches may agree, such as those that pad up to a size and do not: others follow, and the largest that are small enough.
+        branches may agree, such as those that pad up to a size and do not: others follow, and the largest that are
+        small enough.
         """
         captured = {name: replace(d, example=self._captured[name]) for name, d in dimensions.items()}
         groups = list(groups_of(captured, self.equal()))
