@@ -9,17 +9,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from tests.support.exported_calls import check
-from tests.support.faster_export import keep_registries
 
 X = torch.randn((2, 4, 6, 8), generator=torch.Generator().manual_seed(0))
 ALL = torch.ones((2, 4, 6, 6), dtype=torch.bool)
 HIDDEN = ALL.clone()
 HIDDEN[0, 0, 0] = HIDDEN[1, :, 3] = HIDDEN[1, 2, 1, 2:] = False
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _share_registries() -> None:
-    keep_registries()
 
 
 def _attend(x: Tensor, mask: Tensor) -> Tensor:

@@ -16,14 +16,8 @@ from torch import Tensor, nn
 
 import polyop
 from polyop._aten.packages import heatmap_to_keypoints
-from tests.support.faster_export import keep_registries
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _share_registries() -> None:
-    keep_registries()
 
 
 class Net(nn.Module):

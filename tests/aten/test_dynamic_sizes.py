@@ -10,18 +10,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from tests.support.exported_calls import check, exported
-from tests.support.faster_export import keep_registries
+from tests.support.exported_calls import check, exported, normal
 from tests.support.model_calls import CALLS
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _share_registries() -> None:
-    keep_registries()
-
-
-def _random(*shape: int) -> torch.Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(0))
 
 
 def _windows(x: torch.Tensor) -> Any:
@@ -32,7 +22,7 @@ def _windows(x: torch.Tensor) -> Any:
 
 
 def test_windows() -> None:
-    check(_windows, _random(9), others=[(_random(size),) for size in (1, 2, 12)], dynamic=[(0,)])
+    check(_windows, normal(9), others=[(normal(size),) for size in (1, 2, 12)], dynamic=[(0,)])
 
 
 def _ranges(x: torch.Tensor) -> Any:
@@ -46,7 +36,7 @@ def _ranges(x: torch.Tensor) -> Any:
 
 
 def test_ranges() -> None:
-    check(_ranges, _random(9), others=[(_random(2),), (_random(14),)], dynamic=[(0,)])
+    check(_ranges, normal(9), others=[(normal(2),), (normal(14),)], dynamic=[(0,)])
 
 
 def _ranges_by_fractions(x: torch.Tensor) -> Any:
@@ -61,8 +51,8 @@ def _ranges_by_fractions(x: torch.Tensor) -> Any:
 
 def test_ranges_by_fractions() -> None:
     """A number of elements is rounded in float64: 11 * 0.1 / 0.1 is 11 there, but more in float32."""
-    others = [(_random(n),) for n in range(1, 201)]
-    check(_ranges_by_fractions, _random(20), others=others, dynamic=[(0,)])
+    others = [(normal(n),) for n in range(1, 201)]
+    check(_ranges_by_fractions, normal(20), others=others, dynamic=[(0,)])
 
 
 def _combinations(x: torch.Tensor) -> Any:
@@ -71,7 +61,7 @@ def _combinations(x: torch.Tensor) -> Any:
 
 
 def test_combinations_and_parts() -> None:
-    check(_combinations, _random(5), others=[(_random(size),) for size in (3, 4, 7)], dynamic=[(0,)])
+    check(_combinations, normal(5), others=[(normal(size),) for size in (3, 4, 7)], dynamic=[(0,)])
 
 
 def _complex(x: torch.Tensor, y: torch.Tensor) -> Any:
@@ -84,8 +74,8 @@ def _complex(x: torch.Tensor, y: torch.Tensor) -> Any:
 
 
 def test_products_of_complex_numbers() -> None:
-    x, y = _random(3, 4, 5, 2), _random(3, 5, 2, 2)
-    others = [(_random(2, 3, 6, 2), _random(2, 6, 2, 2))]
+    x, y = normal(3, 4, 5, 2), normal(3, 5, 2, 2)
+    others = [(normal(2, 3, 6, 2), normal(2, 6, 2, 2))]
     check(_complex, x, y, others=others, dynamic=[(0, 1, 2), (0, 1)], rtol=1e-4, atol=1e-5)
 
 
@@ -98,7 +88,7 @@ def test_equal_singular_values_of_complex_matrices() -> None:
         products = (u * s.unsqueeze(1)) @ vh, u.mH @ u, vh.mH @ vh, (v * w.unsqueeze(1)) @ v.mH, v.mH @ v
         return s, w, *map(torch.view_as_real, products)
 
-    unitary = torch.linalg.qr(torch.view_as_complex(_random(4, 4, 2))).Q
+    unitary = torch.linalg.qr(torch.view_as_complex(normal(4, 4, 2))).Q
     projection = unitary[:, :2] @ unitary[:, :2].mH
     a = torch.stack([unitary, projection, torch.zeros(4, 4), torch.eye(4)])
     check(call, torch.view_as_real(a), atol=2e-5)
@@ -117,8 +107,8 @@ def _statistics_of_complex_numbers(x: torch.Tensor) -> Any:
 
 
 def test_statistics_of_complex_numbers() -> None:
-    others = [(_random(2, 8, 2),)]
-    check(_statistics_of_complex_numbers, _random(3, 6, 2), others=others, dynamic=[(0, 1)], rtol=1e-4, atol=1e-5)
+    others = [(normal(2, 8, 2),)]
+    check(_statistics_of_complex_numbers, normal(3, 6, 2), others=others, dynamic=[(0, 1)], rtol=1e-4, atol=1e-5)
 
 
 def _of_given_lengths(x: torch.Tensor) -> Any:
@@ -131,8 +121,8 @@ def _of_given_lengths(x: torch.Tensor) -> Any:
 
 
 def test_fourier_transforms_of_a_given_length() -> None:
-    others = [(_random(3, 5),), (_random(5, 8),)]
-    check(_of_given_lengths, _random(4, 6), others=others, dynamic=[(0, 1)], rtol=1e-4, atol=1e-5)
+    others = [(normal(3, 5),), (normal(5, 8),)]
+    check(_of_given_lengths, normal(4, 6), others=others, dynamic=[(0, 1)], rtol=1e-4, atol=1e-5)
 
 
 def test_runs_of_equal_slices() -> None:
@@ -152,7 +142,7 @@ def test_products_of_sizes() -> None:
         positions = torch.einsum("i,j->ij", torch.arange(len(x)), x[0])  # of two types, as rotary embeddings have
         return torch.kron(x, y[0]), *products, positions
 
-    check(call, _random(4, 6), others=[(_random(2, 3),)], dynamic=[(0, 1)])
+    check(call, normal(4, 6), others=[(normal(2, 3),)], dynamic=[(0, 1)])
 
 
 def test_fractional_pools_of_a_ratio() -> None:
@@ -161,15 +151,15 @@ def test_fractional_pools_of_a_ratio() -> None:
         return F.fractional_max_pool2d(x, 2, return_indices=True, **how)
 
     samples = torch.tensor([[[0.25, 0.75]]])
-    others = [(_random(1, 1, 9, 4), samples), (_random(1, 1, 3, 12), samples)]
-    check(call, _random(1, 1, 6, 7), samples, others=others, dynamic=[(2, 3), ()])
+    others = [(normal(1, 1, 9, 4), samples), (normal(1, 1, 3, 12), samples)]
+    check(call, normal(1, 1, 6, 7), samples, others=others, dynamic=[(2, 3), ()])
 
 
 def test_maximum_pools_of_rows() -> None:
     def call(x: torch.Tensor) -> Any:
         return F.max_pool1d(x, 2), torch.max_pool1d(x, 3, 2, 1), F.max_pool1d(F.pad(x, (1, 1)), 3, ceil_mode=True)
 
-    check(call, -_random(1, 2, 24).abs(), others=[(-_random(1, 2, size).abs(),) for size in (7, 33)], dynamic=[(2,)])
+    check(call, -normal(1, 2, 24).abs(), others=[(-normal(1, 2, size).abs(),) for size in (7, 33)], dynamic=[(2,)])
 
 
 @pytest.mark.parametrize("size", [16, 17])
@@ -181,8 +171,8 @@ def test_windows_that_begin_after_the_input(size: int) -> None:
         averaged = F.avg_pool2d(x, 2, 2, 1, ceil_mode=True, divisor_override=3)
         return pooled + x.new_zeros(pooled.shape[2:]), averaged, averaged.flatten(2) * averaged.shape[3]
 
-    others = [(_random(1, 2, other, 18),) for other in (5, 17, 18, 19)]
-    check(call, _random(1, 2, size, 18), others=others, dynamic=[(2,)])
+    others = [(normal(1, 2, other, 18),) for other in (5, 17, 18, 19)]
+    check(call, normal(1, 2, size, 18), others=others, dynamic=[(2,)])
 
 
 def test_tensors_without_elements() -> None:
@@ -193,8 +183,8 @@ def test_tensors_without_elements() -> None:
         sums = x.sum(1), x.mean(), x.var(), *torch.std_mean(x, 1), x.prod(1)
         return *products, *layers, *sums, x.flip(0) + 1, x.sort().values
 
-    others = [(_random(2, 0), _random(3, 0))]
-    check(call, _random(5, 0), _random(3, 0), others=others, dynamic=[(0,), ()])
+    others = [(normal(2, 0), normal(3, 0))]
+    check(call, normal(5, 0), normal(3, 0), others=others, dynamic=[(0,), ()])
 
 
 def test_dimensions_of_a_number() -> None:
@@ -204,7 +194,7 @@ def test_dimensions_of_a_number() -> None:
             x.nonzero(), torch.nonzero_static(x, size=2), F.cross_entropy(scores, target, reduction="none"),
         )  # fmt: skip
 
-    check(call, torch.tensor(2.0), torch.tensor(1), _random(4), dynamic=[(), (), (0,)])
+    check(call, torch.tensor(2.0), torch.tensor(1), normal(4), dynamic=[(), (), (0,)])
 
 
 def _selected(x: torch.Tensor) -> Any:
@@ -218,21 +208,21 @@ def _selected(x: torch.Tensor) -> Any:
 
 
 def test_selections_of_small_types() -> None:
-    check(_selected, _random(3, 4), others=[(_random(2, 5),)], dynamic=[(0, 1)])
+    check(_selected, normal(3, 4), others=[(normal(2, 5),)], dynamic=[(0, 1)])
 
 
 def test_transposed_convolutions_of_a_large_output_padding() -> None:
-    weight, bias = _random(3, 2, 3, 2), _random(2)
+    weight, bias = normal(3, 2, 3, 2), normal(2)
 
     def call(x: torch.Tensor) -> Any:
         one = F.conv_transpose1d(x[:, :, 0], weight[..., 0], None, 1, 2, 1, 1, 2)
         return one, F.conv_transpose2d(x, weight, bias, (2, 1), (1, 0), (3, 1), 1, (4, 2))
 
-    check(call, _random(2, 3, 5, 4), others=[(_random(1, 3, 4, 7),)], dynamic=[(0, 2, 3)], rtol=1e-4, atol=1e-5)
+    check(call, normal(2, 3, 5, 4), others=[(normal(1, 3, 4, 7),)], dynamic=[(0, 2, 3)], rtol=1e-4, atol=1e-5)
 
 
 def test_an_empty_tensor_is_rolled() -> None:
-    check(lambda x, y: x.sum() + y.roll((1, -2), (0, 1)), _random(3), _random(2, 0), dynamic=[(0,), (0,)])
+    check(lambda x, y: x.sum() + y.roll((1, -2), (0, 1)), normal(3), normal(2, 0), dynamic=[(0,), (0,)])
 
 
 def test_empty_tensors_that_broadcast() -> None:
@@ -255,7 +245,7 @@ def _qparams(x: torch.Tensor) -> Any:
 
 def test_scales_and_zero_points() -> None:
     assert "quantized dynamically" in CALLS  # its import defines the operators
-    check(_qparams, _random(3, 4), others=[(_random(5, 2) + 1,)], dynamic=[(0, 1)])
+    check(_qparams, normal(3, 4), others=[(normal(5, 2) + 1,)], dynamic=[(0, 1)])
 
 
 def test_linear_cross_entropy_in_parts() -> None:
@@ -264,9 +254,9 @@ def test_linear_cross_entropy_in_parts() -> None:
     def call(x: torch.Tensor, weight: torch.Tensor, target: torch.Tensor) -> Any:
         return [F.linear_cross_entropy(x, weight, target, reduction=r, options=options) for r in ("mean", "none")]
 
-    weight, target = _random(3, 5), torch.tensor([0, 2, 1, 2, -100, 1])
-    others = [(_random(6, 5), weight, target)]
-    check(call, _random(4, 5), weight, target[:4], others=others, dynamic=[(0,), (), (0,)])
+    weight, target = normal(3, 5), torch.tensor([0, 2, 1, 2, -100, 1])
+    others = [(normal(6, 5), weight, target)]
+    check(call, normal(4, 5), weight, target[:4], others=others, dynamic=[(0,), (), (0,)])
 
 
 def _of_nothing(x: torch.Tensor) -> Any:
@@ -278,15 +268,15 @@ def _of_nothing(x: torch.Tensor) -> Any:
 
 
 def test_whether_any_of_no_elements_is_true() -> None:
-    others = [(torch.zeros(0, 4),), (torch.zeros(3, 4),), (torch.full((1, 4), torch.nan),), (_random(9, 4),)]
-    check(_of_nothing, _random(5, 4), others=others, dynamic=[(0,)])
+    others = [(torch.zeros(0, 4),), (torch.zeros(3, 4),), (torch.full((1, 4), torch.nan),), (normal(9, 4),)]
+    check(_of_nothing, normal(5, 4), others=others, dynamic=[(0,)])
 
 
 def test_squeeze_keeps_dynamic_sizes() -> None:
     """Only dimensions whose size is constant are removed, also if a dynamic size is 1."""
     check(
-        lambda x: [x.squeeze() + 1, x[0, ..., 0].squeeze() * 2], _random(1, 4, 5, 1),
-        others=[(_random(1, 4, 7, 1),)], dynamic=[(2,)],
+        lambda x: [x.squeeze() + 1, x[0, ..., 0].squeeze() * 2], normal(1, 4, 5, 1),
+        others=[(normal(1, 4, 7, 1),)], dynamic=[(2,)],
     )  # fmt: skip
-    run = exported(lambda x: x.squeeze() + 1, _random(1, 4, 5, 1), dynamic=[(2,)])
-    assert run(_random(1, 4, 1, 1))[0].shape == (4, 1)
+    run = exported(lambda x: x.squeeze() + 1, normal(1, 4, 5, 1), dynamic=[(2,)])
+    assert run(normal(1, 4, 1, 1))[0].shape == (4, 1)

@@ -14,7 +14,6 @@ from scipy import stats
 from torch.distributions import Beta, Binomial, Dirichlet, Gamma, Poisson
 
 import polyop
-from tests.support.faster_export import keep_registries
 
 COUNT = 20_000
 DTYPES = {"f32": torch.float32, "f64": torch.float64}
@@ -43,7 +42,6 @@ def _inputs(dtype: torch.dtype) -> tuple[torch.Tensor, ...]:
 
 @cache
 def _exported(kind: str) -> onnx.ModelProto:
-    keep_registries()
     with torch.no_grad(), polyop.translations():
         program = torch.onnx.export(Draws(), _inputs(DTYPES[kind]), dynamo=True, verbose=False)
     assert program is not None

@@ -12,7 +12,6 @@ import torch
 from torch.nn import functional as F
 
 from tests.support.exported_calls import check
-from tests.support.faster_export import keep_registries
 
 SHAPES = {1: (2, 3, 13), 2: (2, 3, 13, 9), 3: (1, 2, 7, 5, 9)}
 AXES = {
@@ -20,11 +19,6 @@ AXES = {
     "bicubic": (2,), "trilinear": (3,), "lanczos": (2,),
 }  # fmt: skip
 CASES = [(mode, axes) for mode, found in AXES.items() for axes in found]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _share_registries() -> None:
-    keep_registries()
 
 
 def _random(*shape: int) -> torch.Tensor:

@@ -6,22 +6,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 import torch
 
 import polyop
-from tests.support.exported_calls import check, exported
-from tests.support.faster_export import keep_registries
+from tests.support.exported_calls import check, exported, normal
 from tests.support.pytorch_cases import Call
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _share_registries() -> None:
-    keep_registries()
-
-
-def _random(*shape: int) -> torch.Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(0))
 
 
 def _windows(x: torch.Tensor) -> Any:
@@ -33,7 +22,7 @@ def _windows(x: torch.Tensor) -> Any:
 
 
 def test_windows_of_a_constant_length() -> None:
-    check(_windows, _random(2, 32), others=[(_random(1, 50),)], dynamic=[(0, 1)], rtol=1e-7, atol=0)
+    check(_windows, normal(2, 32), others=[(normal(1, 50),)], dynamic=[(0, 1)], rtol=1e-7, atol=0)
 
 
 def test_a_phase_is_summed_in_double() -> None:
@@ -51,7 +40,7 @@ def _counted(x: torch.Tensor, mask: torch.Tensor) -> Any:
 
 def test_integers_are_summed_in_single() -> None:
     """Their sums are exact, and TensorRT has no float64."""
-    x, mask = _random(2, 5), _random(2, 5) > 0
+    x, mask = normal(2, 5), normal(2, 5) > 0
     with polyop.translations():
         program = torch.onnx.export(Call(_counted, ((x, mask), {})), (x, mask), dynamo=True, verbose=False)
     assert program is not None
@@ -67,5 +56,5 @@ def _frequencies(x: torch.Tensor) -> Any:
 
 
 def test_frequencies_of_a_dynamic_length() -> None:
-    others = [(_random(size),) for size in (1, 2, 15, 400)]
-    check(_frequencies, _random(8), others=others, dynamic=[(0,)], rtol=1e-6, atol=0)
+    others = [(normal(size),) for size in (1, 2, 15, 400)]
+    check(_frequencies, normal(8), others=others, dynamic=[(0,)], rtol=1e-6, atol=0)

@@ -19,22 +19,12 @@ from torch.nn import functional as F
 import polyop
 from polyop._aten import TRANSLATIONS, overload
 from polyop._aten.special import STANDARD
-from tests.support.exported_calls import check, check_together, exported, session_of
-from tests.support.faster_export import keep_registries
+from tests.support.exported_calls import check, check_together, exported, normal, session_of
 from tests.support.pytorch_cases import Call
 from tests.support.pytorch_export import outcome
 
 INF, NAN = float("inf"), float("nan")
 t = torch.tensor
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _share_registries() -> None:
-    keep_registries()
-
-
-def _random(*shape: int) -> torch.Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(0))
 
 
 def _exported(call: Callable[..., Any], *args: torch.Tensor) -> list[np.ndarray]:
@@ -70,27 +60,27 @@ CORRECTED: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
         lambda x, i, s: x.scatter_reduce(0, i, s, "mean", include_self=False),
         (t([1.0, 2, 3]), t([0, 0, 1]), t([1.0, 2, 3]))),
     "avg_pool2d divisor": (
-        lambda x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True, divisor_override=2), (_random(1, 2, 8, 8),)),
-    "avg_pool3d divisor": (lambda x: F.avg_pool3d(x, 2, 2, 1, divisor_override=3), (_random(1, 2, 5, 6, 4),)),
+        lambda x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True, divisor_override=2), (normal(1, 2, 8, 8),)),
+    "avg_pool3d divisor": (lambda x: F.avg_pool3d(x, 2, 2, 1, divisor_override=3), (normal(1, 2, 5, 6, 4),)),
     "cross_entropy label smoothing": (
-        lambda x, y: F.cross_entropy(x, y, label_smoothing=0.1, ignore_index=2), (_random(3, 5), t([0, 2, 4]))),
+        lambda x, y: F.cross_entropy(x, y, label_smoothing=0.1, ignore_index=2), (normal(3, 5), t([0, 2, 4]))),
     "cross_entropy weights and smoothing": (
-        lambda x, y, w: F.cross_entropy(x, y, w, label_smoothing=0.2), (_random(3, 5), t([0, 2, 4]), t([1.0, 2, 3, 4, 5]))),
-    "cross_entropy probabilities": (lambda x, y: F.cross_entropy(x, y.softmax(1)), (_random(3, 5), _random(3, 5))),
+        lambda x, y, w: F.cross_entropy(x, y, w, label_smoothing=0.2), (normal(3, 5), t([0, 2, 4]), t([1.0, 2, 3, 4, 5]))),
+    "cross_entropy probabilities": (lambda x, y: F.cross_entropy(x, y.softmax(1)), (normal(3, 5), normal(3, 5))),
     "antialiased bilinear": (
         lambda x: F.interpolate(x, size=(5, 6), mode="bilinear", antialias=True, align_corners=True),
-        (_random(1, 2, 9, 9),)),
+        (normal(1, 2, 9, 9),)),
     "antialiased bicubic": (
         lambda x: F.interpolate(x, size=(5, 12), mode="bicubic", antialias=True, align_corners=True),
-        (_random(1, 2, 9, 9),)),
+        (normal(1, 2, 9, 9),)),
     "norm keepdim": (lambda x: torch.linalg.norm(x, keepdim=True), (t([3.0, 4.0]),)),
-    "norm keepdim of a matrix": (lambda x: torch.linalg.vector_norm(x, keepdim=True), (_random(2, 3),)),
-    "norm of a number": (lambda x: torch.linalg.vector_norm(x, 3, -1), (_random(),)),
+    "norm keepdim of a matrix": (lambda x: torch.linalg.vector_norm(x, keepdim=True), (normal(2, 3),)),
+    "norm of a number": (lambda x: torch.linalg.vector_norm(x, 3, -1), (normal(),)),
     "maximum pool after a padding of zeros": (
-        lambda x: F.max_pool2d(F.pad(x, (1, 1, 1, 1)), 3, 2), (-_random(1, 2, 8, 8).abs() - 1,)),
+        lambda x: F.max_pool2d(F.pad(x, (1, 1, 1, 1)), 3, 2), (-normal(1, 2, 8, 8).abs() - 1,)),
     "maximum pool after other paddings": (
         lambda x: [F.max_pool2d(F.pad(x, (1, 1, 1, 1), mode=mode), 3, 2) for mode in ("reflect", "replicate", "circular")],
-        (_random(1, 2, 8, 8),)),
+        (normal(1, 2, 8, 8),)),
     "floor division and remainder of real numbers": (
         lambda x, y: (torch.div(x, y, rounding_mode="floor"), x // y, x % y, x // 0.3, x % 0.3, 2.5 % y),
         (t([-7.0, 1, 6, 1, -1, 0, -0.0, 5, INF, -3, 1e30, NAN, -5.5]),
@@ -108,7 +98,7 @@ CORRECTED: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "log_ndtr": (torch.special.log_ndtr, (t([-1.0, -20, 5, 0, NAN]),)),
     "erfcx": (torch.special.erfcx, (t([-1.0, 20, 5, 0, INF]),)),
     "batch_norm in training": (
-        lambda x: F.batch_norm(x, torch.zeros(3), torch.ones(3), training=True), (_random(4, 3) * 5,)),
+        lambda x: F.batch_norm(x, torch.zeros(3), torch.ones(3), training=True), (normal(4, 3) * 5,)),
     "logaddexp": (torch.logaddexp, (t([100.0, -200, -INF, INF, 1]), t([100.0, -200, -INF, INF, 2]))),
     "logaddexp2": (
         lambda x, y: (torch.logaddexp2(x, y), torch.logaddexp2(x.double(), y[:1]), torch.logaddexp2(x.half(), y.half())),
@@ -137,14 +127,14 @@ def test_corrected(group: int) -> None:
 
 # Edge cases of new translations.
 EDGES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
-    "cumprod of one": (lambda x: x.cumprod(1), (_random(3, 1),)),
-    "cumprod of columns": (lambda x: x.cumprod(-2), (_random(2, 11, 3),)),
+    "cumprod of one": (lambda x: x.cumprod(1), (normal(3, 1),)),
+    "cumprod of columns": (lambda x: x.cumprod(-2), (normal(2, 11, 3),)),
     "cumprod of integers": (lambda x: x.cumprod(0), (torch.tensor([[2, 3], [-1, 5], [7, 1]]),)),
     "cumprod of types": (
         lambda x: (x.cumprod(0, dtype=torch.int8), x.cumprod(0, dtype=torch.float64), (x > 1).cumprod(0)),
         (torch.tensor([3, 7, 11, 13]),)),
     "cumprod of complex numbers and of a scalar": (
-        lambda x: (_complex(x).cumprod(1).imag, x[0, 0].cumprod(0)), (_random(3, 5),)),
+        lambda x: (_complex(x).cumprod(1).imag, x[0, 0].cumprod(0)), (normal(3, 5),)),
     "cumprod with 0 and infinity": (lambda x: x.cumprod(0), (t([2.0, INF, -1, 0, 3, NAN, 1]),)),
     "logcumsumexp of distant values": (
         lambda x: (x.logcumsumexp(0), x[:, 0].half().logcumsumexp(0), x[0, 0].logcumsumexp(0)),
@@ -161,7 +151,7 @@ EDGES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "lcm int16": (torch.lcm, (t([300, 7, 0], dtype=torch.int16), t([-401, 7, 0], dtype=torch.int16))),
     "atan2 of rows, of types": (
         lambda x, y: (torch.atan2(x, y), torch.atan2(x.half(), y.half()), torch.atan2(x.double(), y.double())),
-        (_random(7, 1), _random(13) * 9)),
+        (normal(7, 1), normal(13) * 9)),
     "angle of complex numbers": (lambda x: _complex(x).angle(), (t([-1.0, 0, 2, -0.0, 0, 0]),)),
     "chebyshev polynomials": (
         lambda x, n: [getattr(torch.special, f"{prefix}chebyshev_polynomial_{kind}")(x, n)
@@ -178,15 +168,15 @@ EDGES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "a scatter whose source is larger than the index": (
         lambda x, i, v: (x.scatter_add(0, i, v), x.scatter(0, i, v), x.scatter_reduce(0, i, v, "amax"),
                          x.scatter_reduce(0, i, v, "mean", include_self=False)),
-        (torch.zeros(10, 4), t([[3, 0, 1], [2, 4, 0]]), _random(10, 4))),
+        (torch.zeros(10, 4), t([[3, 0, 1], [2, 4, 0]]), normal(10, 4))),
     "masked_scatter with a mask larger than the tensor": (
         lambda x, m, s: x.masked_scatter(m, s), (t([1.0, 2]), t([[True, False], [False, True]]), t([7.0, 8, 9, 10]))),
     "squeeze of dimensions that are not 1": (
         lambda x: (x.squeeze(1) + 1, x.squeeze((0, 1)), x.squeeze((1, 2)), x.squeeze(-1), x.squeeze(0)),
-        (_random(1, 20, 5),)),
+        (normal(1, 20, 5),)),
     "tolist of constants": (
         lambda x: (x - x.mean(torch.arange(1, x.dim()).tolist(), True), x.permute(torch.tensor([2, 0, 1]).tolist())),
-        (_random(2, 8, 3),)),
+        (normal(2, 8, 3),)),
     "results of a type that is computed in a larger one": (
         lambda x: (x.sum(0), x.sum(), x.cumsum(0), x.prod(1), x.prod()), (t([[1.0, 2], [0.5, 3]]).half(),)),
     "shifts of bytes": (
@@ -194,11 +184,11 @@ EDGES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
                       torch.bitwise_right_shift(x, y), torch.bitwise_left_shift(x, 2)),
         (t([1, 200, 255, 7, 128]).byte(), t([0, 1, 7, 8, 255]).byte())),
     "copysign": (torch.copysign, (t([1.0, -2, 3, 4, 5]), t([-0.0, 0, -1, -INF, INF]))),
-    "mv": (torch.mv, (_random(5, 3), _random(3))),
+    "mv": (torch.mv, (normal(5, 3), normal(3))),
     "pinv of no elements": (
-        lambda x: (torch.linalg.pinv(x[:0]), torch.linalg.pinv(x[None, :0, :0], hermitian=True)), (_random(3, 4),)),
+        lambda x: (torch.linalg.pinv(x[:0]), torch.linalg.pinv(x[None, :0, :0], hermitian=True)), (normal(3, 4),)),
     "eigvalsh": (torch.linalg.eigvalsh, (t([[2.0, 1], [1, 3]]),)),
-    "svdvals": (torch.linalg.svdvals, (_random(4, 3),)),
+    "svdvals": (torch.linalg.svdvals, (normal(4, 3),)),
     "median with NaN": (lambda x: x.median(1), (t([[1.0, 3, 2], [NAN, 1, 2]]),)),
     "searchsorted": (
         lambda s, v: torch.searchsorted(s, v, right=True), (t([1.0, 2, 2, 5]), t([0.0, 2, 5, 9]))),
@@ -212,7 +202,7 @@ EDGES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
         lambda x: (x.median(0).values, x.to(torch.int8).kthvalue(2, 0, keepdim=True).values, (x > 0).mode(-1).values,
                    (x / x).nanmedian(1).values), (t([[1.0, 0, -2], [0, 0, 5], [3, -1, 7], [0, 0, 0]]).half(),)),
     "histc of the range of the values": (
-        lambda x: (torch.histc(x, 30), torch.histc(x * 0 + 2, 4), torch.histc(x, 7, -0.4, 0.6)), (_random(500),)),
+        lambda x: (torch.histc(x, 30), torch.histc(x * 0 + 2, 4), torch.histc(x, 7, -0.4, 0.6)), (normal(500),)),
     "histc of numbers on limits, outside and NaN": (
         lambda x: (torch.histc(x, 4, -1.0, 1.0), torch.histc(x.double(), 3, 0.0, 1.5), torch.histc(x, 1, -2.0, 0.0)),
         (t([-1.0, -1.0000001, 1, 1.0000001, 0, -0.0, NAN, INF, -INF, 0.5, 1.5, -2, 1e-30, -1e-30]),)),
@@ -221,11 +211,11 @@ EDGES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
         (t([-1.0, -1, -0.5, 0, 0.5, 1, 1, 1, 1.5, -2, NAN, INF, -INF, 0.25]),)),
     "histogram between extrema, of float64, of equal numbers": (
         lambda x: (torch.histogram(x, 7), torch.histogram(x.double(), 5, density=True), torch.histogram(x * 0, 3)),
-        (_random(300),)),
+        (normal(300),)),
     "histogram with weights": (
-        lambda x, w: torch.histogram(x, 6, range=(-1.0, 2), weight=w, density=True).hist, (_random(200), _random(200).abs())),
+        lambda x, w: torch.histogram(x, 6, range=(-1.0, 2), weight=w, density=True).hist, (normal(200), normal(200).abs())),
     "histogramdd of numbers of bins": (
-        lambda x: (lambda h, e: (h, *e))(*torch.histogramdd(x, [3, 4], range=[-1.0, 1, -2, 0.5])), (_random(50, 2),)),
+        lambda x: (lambda h, e: (h, *e))(*torch.histogramdd(x, [3, 4], range=[-1.0, 1, -2, 0.5])), (normal(50, 2),)),
     "abs of complex numbers": (
         lambda x, y: torch.complex(x, y).abs(),
         (t([3e30, 3e-30, INF, NAN, 0, -0.0, 1]), t([4e30, -4e-30, NAN, INF, 0, -2, NAN]))),
@@ -233,22 +223,22 @@ EDGES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "bincount of small types": (
         lambda i: (torch.bincount(i), torch.bincount(i.int(), minlength=300)), (t([255, 3, 255, 1]).byte(),)),
     "bincount with weights": (
-        lambda i, w: (torch.bincount(i, w), torch.bincount(i, w.long(), minlength=9)), (t([0, 3, 3, 1]), _random(4) * 9)),
+        lambda i, w: (torch.bincount(i, w), torch.bincount(i, w.long(), minlength=9)), (t([0, 3, 3, 1]), normal(4) * 9)),
     "histogramdd of edges that are not sorted": (
         lambda x, a, b: torch.histogramdd(x, [a, b]).hist,
-        (_random(20, 2) * 3, t([3.0, -2, 0, 5]), t([-4.0, 1, 1, 4]))),
-    "repeat_interleave": (lambda x, r: torch.repeat_interleave(x, r, 0), (_random(3, 2), t([2, 0, 3]))),
+        (normal(20, 2) * 3, t([3.0, -2, 0, 5]), t([-4.0, 1, 1, 4]))),
+    "repeat_interleave": (lambda x, r: torch.repeat_interleave(x, r, 0), (normal(3, 2), t([2, 0, 3]))),
     "repeat_interleave of 32-bit integers, empty": (
         lambda a, b: (torch.repeat_interleave(a), torch.repeat_interleave(b)), (t([0, 2, 1]).int(), t([0, 0]))),
     "embedding_bag, largest, padding from the end": (
         lambda i, o, w: F.embedding_bag(i, w, o, mode="max", padding_idx=-1, include_last_offset=True),
-        (t([0, 3, 2, 3, 3]), t([0, 2, 2, 5]), _random(4, 3))),
+        (t([0, 3, 2, 3, 3]), t([0, 2, 2, 5]), normal(4, 3))),
     "embedding_bag with weights": (
         lambda i, o, w, p: F.embedding_bag(i, w, o, mode="sum", per_sample_weights=p),
-        (t([0, 3, 2, 3, 3, 1]), t([0, 2, 2]), _random(4, 3), _random(6))),
+        (t([0, 3, 2, 3, 3, 1]), t([0, 2, 2]), normal(4, 3), normal(6))),
     "embedding_bag of float64": (
         lambda i, o, w: F.embedding_bag(i, w, o, mode="max", padding_idx=1),
-        (t([1, 3, 2, 0, 1]), t([0, 1, 4]), _random(4, 3).double())),
+        (t([1, 3, 2, 0, 1]), t([0, 1, 4]), normal(4, 3).double())),
     "unique_consecutive": (
         lambda x: torch.unique_consecutive(x, return_inverse=True, return_counts=True), (t([1.0, 1, 2, 1, 1]),)),
     "scatters of float16": (
@@ -270,53 +260,53 @@ EDGES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "unique_consecutive without counts": (torch.unique_consecutive, (t([3, 3, 1, 2, 2, 3]),)),
     "masks of all elements": (
         lambda x, m: (x[x > 0], torch.masked_select(x, m[:, :1]), x[m[:, 0]]),
-        (_random(3, 4), t([[True, False, True, True], [False] * 4, [True] * 4]))),
-    "a mask of complex numbers": (lambda x: torch.view_as_real(_complex(x).masked_select(x > 0)), (_random(3, 4),)),
+        (normal(3, 4), t([[True, False, True, True], [False] * 4, [True] * 4]))),
+    "a mask of complex numbers": (lambda x: torch.view_as_real(_complex(x).masked_select(x > 0)), (normal(3, 4),)),
     "masked_scatter": (
         lambda x, m, s: (x.masked_scatter(m, s), x.masked_scatter(x > 9, s[:1, :1]), x.masked_scatter(m[:1], s)),
-        (_random(3, 4), t([[False, False, True, True], [False] * 4, [True] * 4]), _random(5, 4))),
+        (normal(3, 4), t([[False, False, True, True], [False] * 4, [True] * 4]), normal(5, 4))),
     "pdist of equal and of distant rows": (
         lambda x: (torch.pdist(x), torch.pdist(x.double()), torch.pdist(x, 1.0)),
-        (torch.cat([_random(4, 5), _random(4, 5)[:1], 1e15 * torch.ones(1, 5)]),)),
+        (torch.cat([normal(4, 5), normal(4, 5)[:1], 1e15 * torch.ones(1, 5)]),)),
     "pdist with NaN": (torch.pdist, (t([[1.0, 2], [NAN, 3], [4, 6]]),)),
     "adaptive_max_pool2d": (
-        lambda x: F.adaptive_max_pool2d(x, (3, 4), return_indices=True), (_random(2, 3, 7, 9),)),
+        lambda x: F.adaptive_max_pool2d(x, (3, 4), return_indices=True), (normal(2, 3, 7, 9),)),
     "max_unpool2d": (
-        lambda x: F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), 2), (_random(1, 2, 4, 4),)),
-    "affine_grid": (lambda x: F.affine_grid(x, [2, 1, 3, 4], align_corners=False), (_random(2, 2, 3),)),
+        lambda x: F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), 2), (normal(1, 2, 4, 4),)),
+    "affine_grid": (lambda x: F.affine_grid(x, [2, 1, 3, 4], align_corners=False), (normal(2, 2, 3),)),
     "embedding_bag": (
         lambda i, o, w: F.embedding_bag(i, w, o, mode="mean", padding_idx=0),
-        (t([0, 2, 1, 2, 3]), t([0, 2, 2]), _random(4, 3))),
-    "gaussian_nll_loss": (F.gaussian_nll_loss, (_random(3, 2), _random(3, 2), _random(3, 2).abs())),
-    "solve": (torch.linalg.solve, (_random(2, 4, 4), _random(2, 4, 3))),
-    "solve from the right": (lambda a, b: torch.linalg.solve(a, b, left=False), (_random(4, 4), _random(2, 3, 4))),
-    "inverse of float64": (torch.linalg.inv, (_random(2, 4, 4).double(),)),
+        (t([0, 2, 1, 2, 3]), t([0, 2, 2]), normal(4, 3))),
+    "gaussian_nll_loss": (F.gaussian_nll_loss, (normal(3, 2), normal(3, 2), normal(3, 2).abs())),
+    "solve": (torch.linalg.solve, (normal(2, 4, 4), normal(2, 4, 3))),
+    "solve from the right": (lambda a, b: torch.linalg.solve(a, b, left=False), (normal(4, 4), normal(2, 3, 4))),
+    "inverse of float64": (torch.linalg.inv, (normal(2, 4, 4).double(),)),
     "triangular solve from the right": (
         lambda a, b: torch.linalg.solve_triangular(a, b, upper=True, left=False, unitriangular=True),
-        (_random(4, 4), _random(2, 3, 4))),
+        (normal(4, 4), normal(2, 3, 4))),
     "cholesky of the upper triangle": (
-        lambda x: torch.linalg.cholesky(x @ x.mT + torch.eye(4), upper=True), (_random(2, 4, 4),)),
-    "cholesky_solve": (torch.cholesky_solve, (_random(2, 4, 3), _random(2, 4, 4) + 4 * torch.eye(4))),
-    "lu": (torch.linalg.lu, (_random(2, 5, 3),)),
+        lambda x: torch.linalg.cholesky(x @ x.mT + torch.eye(4), upper=True), (normal(2, 4, 4),)),
+    "cholesky_solve": (torch.cholesky_solve, (normal(2, 4, 3), normal(2, 4, 4) + 4 * torch.eye(4))),
+    "lu": (torch.linalg.lu, (normal(2, 5, 3),)),
     "lu_solve from the right, adjoint": (
         lambda x, b: torch.linalg.lu_solve(*torch.linalg.lu_factor(x), b, left=False, adjoint=True),
-        (_random(2, 4, 4), _random(2, 3, 4))),
+        (normal(2, 4, 4), normal(2, 3, 4))),
     "ldl_factor": (
-        torch.linalg.ldl_factor, (t([[0.0, 2, 0], [2, 0, 1], [0, 1, 3]]) + 0 * _random(4, 3, 3),)),
+        torch.linalg.ldl_factor, (t([[0.0, 2, 0], [2, 0, 1], [0, 1, 3]]) + 0 * normal(4, 3, 3),)),
     "ldl_solve": (
-        lambda x, b: torch.linalg.ldl_solve(*torch.linalg.ldl_factor(x), b), (_random(4, 6, 6), _random(4, 6, 2))),
+        lambda x, b: torch.linalg.ldl_solve(*torch.linalg.ldl_factor(x), b), (normal(4, 6, 6), normal(4, 6, 2))),
     "airy_ai": (torch.special.airy_ai, (t([-30.0, -4, -1, 0, 2, 5, 90]),)),
-    "slogdet": (torch.linalg.slogdet, (torch.cat([_random(3, 4, 4), torch.zeros(1, 4, 4)]),)),
-    "complete qr": (lambda x: torch.linalg.qr(x, mode="complete"), (_random(2, 5, 3),)),
-    "qr of a wide matrix": (torch.linalg.qr, (_random(3, 5),)),
+    "slogdet": (torch.linalg.slogdet, (torch.cat([normal(3, 4, 4), torch.zeros(1, 4, 4)]),)),
+    "complete qr": (lambda x: torch.linalg.qr(x, mode="complete"), (normal(2, 5, 3),)),
+    "qr of a wide matrix": (torch.linalg.qr, (normal(3, 5),)),
     "ormqr from the right": (
-        lambda x, y: torch.ormqr(*torch.geqrf(x), y, left=False, transpose=True), (_random(5, 3), _random(2, 5))),
+        lambda x, y: torch.ormqr(*torch.geqrf(x), y, left=False, transpose=True), (normal(5, 3), normal(2, 5))),
     "eigh": (
-        lambda x: (lambda w, v: (w, (v * w.unsqueeze(-2)) @ v.mT))(*torch.linalg.eigh(x, UPLO="U")), (_random(2, 5, 5),)),
+        lambda x: (lambda w, v: (w, (v * w.unsqueeze(-2)) @ v.mT))(*torch.linalg.eigh(x, UPLO="U")), (normal(2, 5, 5),)),
     "eig": (
         lambda x: (lambda w, v: (w, x.to(v.dtype) @ v - v * w.unsqueeze(-2), v.abs()))(*torch.linalg.eig(x)),
-        (_random(2, 6, 6).double(),)),
-    "eigenvalues": (torch.linalg.eigvals, (_random(2, 3, 3),)),
+        (normal(2, 6, 6).double(),)),
+    "eigenvalues": (torch.linalg.eigvals, (normal(2, 3, 3),)),
     "integers where ONNX has floating-point types alone": (
         lambda x: (x.ceil(), x.floor(), x.round(), x.trunc(), x.isfinite(), x.isnan(), x.relu()),
         (torch.tensor([[2, -3], [-1, 0]]),)),
@@ -325,30 +315,30 @@ EDGES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
         (torch.tensor(3.0),)),
     "real and complex operands": (
         lambda x: (torch.view_as_real(torch.cos(x) + 1j * torch.sin(x)), torch.view_as_real(3 - x.double() / _complex(x))),
-        (_random(2, 3),)),
-    "half precision complex numbers": (lambda x: x.chalf(), (_random(2, 3),)),
+        (normal(2, 3),)),
+    "half precision complex numbers": (lambda x: x.chalf(), (normal(2, 3),)),
     "full svd": (
         lambda x: (lambda u, s, v: (u @ u.mT, s, (u[..., :3] * s.unsqueeze(-2)) @ v))(*torch.linalg.svd(x)),
-        (_random(2, 5, 3),)),
+        (normal(2, 5, 3),)),
     "pinv with tolerances": (
-        lambda x: torch.linalg.pinv(x, atol=0.5, rtol=0.1), (_random(2, 4, 5),)),
-    "lstsq": (lambda a, b: torch.linalg.lstsq(a, b, driver="gelsd"), (_random(5, 3), _random(5, 2))),
+        lambda x: torch.linalg.pinv(x, atol=0.5, rtol=0.1), (normal(2, 4, 5),)),
+    "lstsq": (lambda a, b: torch.linalg.lstsq(a, b, driver="gelsd"), (normal(5, 3), normal(5, 2))),
     "nuclear norm and condition": (
         lambda x: (torch.linalg.matrix_norm(x, "nuc"), torch.linalg.cond(x), torch.linalg.matrix_rank(x)),
-        (_random(2, 4, 4),)),
-    "copy of another shape": (lambda x, y: x.clone().copy_(y), (_random(2, 3), t([1, 2, 3]))),
+        (normal(2, 4, 4),)),
+    "copy of another shape": (lambda x, y: x.clone().copy_(y), (normal(2, 3), t([1, 2, 3]))),
     "conv of float64": (
-        lambda x, w: F.conv2d(x, w), (_random(1, 2, 5, 5).double(), _random(3, 2, 3, 3).double())),
-    "replicate padding that removes": (lambda x: F.pad(x, (-3, 5), mode="replicate"), (_random(1, 2, 3),)),
+        lambda x, w: F.conv2d(x, w), (normal(1, 2, 5, 5).double(), normal(3, 2, 3, 3).double())),
+    "replicate padding that removes": (lambda x: F.pad(x, (-3, 5), mode="replicate"), (normal(1, 2, 3),)),
     "tril_indices": (
         lambda x: torch.cat([torch.tril_indices(4, 6, 1), torch.triu_indices(4, 6, -3)], 1) + x, (t([[1], [2]]),)),
     "one_hot of the classes that occur": (lambda i: F.one_hot(i), (t([[0, 3], [2, 1]]),)),
     "ctc_loss with repeated labels and an impossible one": (
         lambda x, y, n, m: F.ctc_loss(x.log_softmax(-1), y, n, m, reduction="none"),
-        (_random(6, 3, 5), t([[1, 1, 2], [4, 0, 0], [3, 2, 1]]), t([6, 5, 2]), t([3, 0, 3]))),
+        (normal(6, 3, 5), t([[1, 1, 2], [4, 0, 0], [3, 2, 1]]), t([6, 5, 2]), t([3, 0, 3]))),
     "ctc_loss of targets in a row": (
         lambda x, y: F.ctc_loss(x.log_softmax(-1), y, (6, 4), (3, 2), zero_infinity=True),
-        (_random(6, 2, 5), t([1, 1, 2, 4, 3]))),
+        (normal(6, 2, 5), t([1, 1, 2, 4, 3]))),
     "bits of floats": (
         lambda x, y: (x.view(torch.int32), y.view(torch.int16)),
         (t([0.0, -0.0, 1, -3.7, INF, -INF, NAN, 3e38, 1e-38, 1e-45, -5e-42]), t([0.0, -0.0, 65504, 6e-8, -INF, 1.5]).half())),
@@ -369,7 +359,7 @@ def _complex(x: torch.Tensor) -> torch.Tensor:
     return torch.complex(x, x.flip(-1) + 0.5)
 
 
-_WEIGHTS = torch.complex(_random(2, 4, 3, 3), _random(2, 4, 3, 3).flip(0))
+_WEIGHTS = torch.complex(normal(2, 4, 3, 3), normal(2, 4, 3, 3).flip(0))
 
 
 def _spectral_layer(x: torch.Tensor) -> torch.Tensor:
@@ -399,14 +389,14 @@ def _there_and_back(step: int) -> Callable[[torch.Tensor], torch.Tensor]:
 
 
 TRANSFORMS: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
-    "Whisper's length": (lambda x: torch.view_as_real(torch.fft.rfft(x)), (_random(3, 400),)),
-    "a prime length": (lambda x: torch.fft.irfft(torch.fft.rfft(x, norm="forward"), n=101), (_random(3, 101),)),
-    "first and last dimension": (lambda x: torch.view_as_real(torch.fft.fftn(x, dim=(0, 2))), (_random(6, 2, 7),)),
+    "Whisper's length": (lambda x: torch.view_as_real(torch.fft.rfft(x)), (normal(3, 400),)),
+    "a prime length": (lambda x: torch.fft.irfft(torch.fft.rfft(x, norm="forward"), n=101), (normal(3, 101),)),
+    "first and last dimension": (lambda x: torch.view_as_real(torch.fft.fftn(x, dim=(0, 2))), (normal(6, 2, 7),)),
     "four dimensions": (
         lambda x: torch.fft.irfftn(torch.fft.rfftn(x, norm="ortho"), s=(2, 3, 4, 5)),
-        (_random(2, 3, 4, 5),),
+        (normal(2, 3, 4, 5),),
     ),
-    "float64": (lambda x: torch.view_as_real(torch.fft.ifft2(x)), (_random(2, 6, 10).double(),)),
+    "float64": (lambda x: torch.view_as_real(torch.fft.ifft2(x)), (normal(2, 6, 10).double(),)),
 }
 
 
@@ -417,48 +407,48 @@ def test_fourier_transforms(name: str) -> None:
 
 
 COMPLEX: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
-    "spectral layer": (_spectral_layer, (_random(2, 2, 8, 16),)),
-    "rotary embedding": (_rotary_embedding, (_random(2, 5, 8),)),
+    "spectral layer": (_spectral_layer, (normal(2, 2, 8, 16),)),
+    "rotary embedding": (_rotary_embedding, (normal(2, 5, 8),)),
     "stft of a length that is no power of two": (
-        lambda x, w: torch.stft(x, 50, 20, window=w, return_complex=True), (_random(2, 300), torch.hann_window(50))),
+        lambda x, w: torch.stft(x, 50, 20, window=w, return_complex=True), (normal(2, 300), torch.hann_window(50))),
     "stft of a shorter window, normalized, both sides": (
         lambda x, w: torch.stft(x, 32, 8, 25, w, center=False, normalized=True, onesided=False, return_complex=True),
-        (_random(300), torch.hann_window(25))),
+        (normal(300), torch.hann_window(25))),
     "stft without a window, as pairs": (
-        lambda x: torch.view_as_real(torch.stft(x, 30, return_complex=True)), (_random(2, 100).double(),)),
-    "istft": (_there_and_back(16), (_random(2, 256),)),
-    "istft whose step does not divide the window": (_there_and_back(24), (_random(2, 256),)),
+        lambda x: torch.view_as_real(torch.stft(x, 30, return_complex=True)), (normal(2, 100).double(),)),
+    "istft": (_there_and_back(16), (normal(2, 256),)),
+    "istft whose step does not divide the window": (_there_and_back(24), (normal(2, 256),)),
     "rows and columns": (
         lambda x, i: torch.cat([_complex(x)[i], _complex(x).index_select(0, i), _complex(x).tril()]),
-        (_random(3, 4), t([2, 0]))),
+        (normal(3, 4), t([2, 0]))),
     "gather and where": (
-        lambda x, i: torch.where(x > 0, _complex(x), -_complex(x)).gather(1, i), (_random(3, 4), t([[1], [0], [2]]))),
+        lambda x, i: torch.where(x > 0, _complex(x), -_complex(x)).gather(1, i), (normal(3, 4), t([[1], [0], [2]]))),
     "pad, cumsum, unbind": (
-        lambda x: F.pad(_complex(x), (1, 2), value=3.0).cumsum(1).unbind(0)[1], (_random(3, 4),)),
+        lambda x: F.pad(_complex(x), (1, 2), value=3.0).cumsum(1).unbind(0)[1], (normal(3, 4),)),
     "assignment": (
-        lambda x: torch.ones(3, 4, dtype=torch.cfloat).index_put((t([1]),), _complex(x)[0]), (_random(3, 4),)),
-    "masked": (lambda x: _complex(x).masked_fill(x > 0, 2).split(2, 1)[1], (_random(3, 4),)),
-    "exp and log": (lambda x: torch.log(torch.exp(_complex(x))), (_random(3, 4),)),
+        lambda x: torch.ones(3, 4, dtype=torch.cfloat).index_put((t([1]),), _complex(x)[0]), (normal(3, 4),)),
+    "masked": (lambda x: _complex(x).masked_fill(x > 0, 2).split(2, 1)[1], (normal(3, 4),)),
+    "exp and log": (lambda x: torch.log(torch.exp(_complex(x))), (normal(3, 4),)),
     "sqrt of negative numbers": (
         lambda x, y: torch.complex(x, y).sqrt(), (t([-4.0, -4, 4, 0, -1]), t([1e-3, -1e-3, 3, 0, 5]))),
-    "powers": (lambda x: _complex(x) ** 3 + _complex(x) ** -1 + _complex(x) ** 1.5, (_random(3, 4),)),
-    "elementary": (lambda x: _complex(x).sin() + _complex(x).cos(), (_random(3, 4),)),
-    "hyperbolic": (lambda x: _complex(x).sinh() + _complex(x).cosh() + _complex(x * 50).tanh(), (_random(3, 4),)),
-    "sigmoid": (lambda x: _complex(x).sigmoid(), (_random(3, 4),)),
-    "product": (lambda x: _complex(x).prod(1, keepdim=True), (_random(3, 4),)),
-    "linear": (lambda x: F.linear(_complex(x), _complex(x), _complex(x)[:, 0]), (_random(3, 4),)),
-    "silu": (lambda x: F.silu(_complex(x)), (_random(3, 4),)),
-    "sign": (lambda x: _complex(x).sgn(), (_random(3, 4),)),
+    "powers": (lambda x: _complex(x) ** 3 + _complex(x) ** -1 + _complex(x) ** 1.5, (normal(3, 4),)),
+    "elementary": (lambda x: _complex(x).sin() + _complex(x).cos(), (normal(3, 4),)),
+    "hyperbolic": (lambda x: _complex(x).sinh() + _complex(x).cosh() + _complex(x * 50).tanh(), (normal(3, 4),)),
+    "sigmoid": (lambda x: _complex(x).sigmoid(), (normal(3, 4),)),
+    "product": (lambda x: _complex(x).prod(1, keepdim=True), (normal(3, 4),)),
+    "linear": (lambda x: F.linear(_complex(x), _complex(x), _complex(x)[:, 0]), (normal(3, 4),)),
+    "silu": (lambda x: F.silu(_complex(x)), (normal(3, 4),)),
+    "sign": (lambda x: _complex(x).sgn(), (normal(3, 4),)),
     "comparisons": (
         lambda x: [_complex(x) == _complex(x), _complex(x) != _complex(x) + 1, torch.isfinite(_complex(x / 0))],
         (t([[1.0, 0], [-1, NAN]]),)),
     "covariance": (
         lambda x, w: (torch.cov(_complex(x)), torch.corrcoef(_complex(x)), torch.cov(_complex(x), aweights=w)),
-        (_random(3, 5), t([1.0, 2, 3, 4, 5]))),
+        (normal(3, 5), t([1.0, 2, 3, 4, 5]))),
     "alias and squeeze": (
         lambda x: (torch.ops.aten.alias(_complex(x)), _complex(x).squeeze(-1), _complex(x)[:1].squeeze(0)),
-        (_random(3, 4),)),
-    "copy of integers": (lambda x, y: _complex(x).copy_(y), (_random(2, 3), t([1, 2, 3]))),
+        (normal(3, 4),)),
+    "copy of integers": (lambda x, y: _complex(x).copy_(y), (normal(2, 3), t([1, 2, 3]))),
 }  # fmt: skip
 
 
@@ -477,15 +467,15 @@ def test_complex_numbers(name: str) -> None:
 @pytest.mark.parametrize("length", [16, 13])
 def test_inverse_transform_of_any_length(length: int) -> None:
     model = Call(
-        lambda x: torch.fft.irfft2(torch.fft.rfft2(x, norm="ortho"), s=x.shape[-2:]), ((_random(2, 8, 16),), {})
+        lambda x: torch.fft.irfft2(torch.fft.rfft2(x, norm="ortho"), s=x.shape[-2:]), ((normal(2, 8, 16),), {})
     )
     auto = torch.export.Dim.AUTO
     with polyop.translations():
         program = torch.onnx.export(
-            model, (_random(2, 8, 16),), dynamo=True, verbose=False, dynamic_shapes=(({0: auto, 1: auto, 2: auto},),)
+            model, (normal(2, 8, 16),), dynamo=True, verbose=False, dynamic_shapes=(({0: auto, 1: auto, 2: auto},),)
         )
     session = session_of(program)
-    x = _random(3, 8, length)
+    x = normal(3, 8, length)
     result = session.run(None, {session.get_inputs()[0].name: x.numpy()})[0]
     np.testing.assert_allclose(result, model(x).numpy(), rtol=1e-3, atol=1e-3)
 
@@ -613,8 +603,8 @@ def test_a_users_table_has_priority() -> None:
 
     with polyop.translations():
         program = torch.onnx.export(
-            Call(lambda x: x.cumprod(0), ((_random(3),), {})),
-            (_random(3),),
+            Call(lambda x: x.cumprod(0), ((normal(3),), {})),
+            (normal(3),),
             dynamo=True,
             verbose=False,
             custom_translation_table={torch.ops.aten.cumprod.default: cumprod},
@@ -630,7 +620,7 @@ class Running(torch.nn.Module):
 
 def test_nodes_name_the_operator_that_was_translated() -> None:
     with polyop.translations():
-        program = torch.onnx.export(Running(), (_random(5),), dynamo=True, verbose=False)
+        program = torch.onnx.export(Running(), (normal(5),), dynamo=True, verbose=False)
     assert program is not None
     operators = [
         {entry.key: entry.value for entry in node.metadata_props}.get("polyop.pytorch_operator")
@@ -641,8 +631,8 @@ def test_nodes_name_the_operator_that_was_translated() -> None:
 
 
 @pytest.mark.parametrize("x", [
-    _random(3, 4), _random(3, 4).double(), _random(2, 3).half(), t([[INF, -0.0, 1e-40]]), t([[-3, 5, 1 << 62]]),
-    t([[3, 250]], dtype=torch.uint8), t([[True, False, True]]), _random(3),
+    normal(3, 4), normal(3, 4).double(), normal(2, 3).half(), t([[INF, -0.0, 1e-40]]), t([[-3, 5, 1 << 62]]),
+    t([[3, 250]], dtype=torch.uint8), t([[True, False, True]]), normal(3),
 ], ids=str)  # fmt: skip
 def test_hash_tensor(x: torch.Tensor) -> None:
     whole, rows = _exported(lambda x: (torch.hash_tensor(x), torch.hash_tensor(x, -1, keepdim=True)), x)
@@ -664,9 +654,9 @@ def test_unfold_of_sizes_that_are_not_constant(shape: tuple[int, ...]) -> None:
     def call(x: torch.Tensor) -> torch.Tensor:
         return F.unfold(x, (2, 3), dilation=(1, 2), padding=(1, 0), stride=(2, 1))
 
-    session = _session_of_dynamic_sizes(call, _random(*shape))
+    session = _session_of_dynamic_sizes(call, normal(*shape))
     for more in (0, 1, 4):
-        x = _random(*(size + more for size in shape))
+        x = normal(*(size + more for size in shape))
         np.testing.assert_array_equal(session.run(None, {session.get_inputs()[0].name: x.numpy()})[0], call(x).numpy())
 
 
@@ -697,25 +687,25 @@ def test_pad_sequence_of_dynamic_lengths(how: dict[str, Any]) -> None:
         return torch.nn.utils.rnn.pad_sequence(list(sequences), padding_value=-1.0, **how)
 
     lengths = [(7, 2, 4), (2, 2, 9)]
-    others = [tuple(_random(length, 2) for length in of_call) for of_call in lengths]
-    check(call, _random(3, 2), _random(5, 2), _random(4, 2), others=others, dynamic=[(0,), (0,), (0,)])
+    others = [tuple(normal(length, 2) for length in of_call) for of_call in lengths]
+    check(call, normal(3, 2), normal(5, 2), normal(4, 2), others=others, dynamic=[(0,), (0,), (0,)])
 
 
 def test_sizes_of_complex_numbers() -> None:
     def call(x: torch.Tensor) -> torch.Tensor:
         return x.abs().reshape(x.shape[0], -1) * x.shape[-1] + x.numel()
 
-    session = _session_of_dynamic_sizes(call, torch.complex(_random(2, 3, 5), _random(2, 3, 5)))
+    session = _session_of_dynamic_sizes(call, torch.complex(normal(2, 3, 5), normal(2, 3, 5)))
     for shape in [(2, 3, 5), (4, 2, 7), (3, 6, 2)]:
-        x = torch.complex(_random(*shape), _random(*shape))
+        x = torch.complex(normal(*shape), normal(*shape))
         pairs = torch.view_as_real(x).numpy()
         np.testing.assert_allclose(session.run(None, {session.get_inputs()[0].name: pairs})[0], call(x).numpy(), 1e-6)
 
 
 SLOW = {
-    "repeat_interleave": (lambda x, n: torch.repeat_interleave(x, n, 0), (_random(3, 2), t([2, 0, 3]))),
-    "embedding_bag": (lambda i, o, w: F.embedding_bag(i, w, o, mode="sum"), (t([0, 2, 1]), t([0, 2]), _random(4, 3))),
-    "affine_grid": (lambda a: F.affine_grid(a, [2, 1, 3, 4], align_corners=False), (_random(2, 2, 3),)),
+    "repeat_interleave": (lambda x, n: torch.repeat_interleave(x, n, 0), (normal(3, 2), t([2, 0, 3]))),
+    "embedding_bag": (lambda i, o, w: F.embedding_bag(i, w, o, mode="sum"), (t([0, 2, 1]), t([0, 2]), normal(4, 3))),
+    "affine_grid": (lambda a: F.affine_grid(a, [2, 1, 3, 4], align_corners=False), (normal(2, 2, 3),)),
 }
 
 
@@ -732,7 +722,7 @@ def test_slow_forms_are_replaced(name: str) -> None:
 
 
 def test_translations_decompose_an_exported_program() -> None:
-    x = _random(5)
+    x = normal(5)
     program = torch.export.export(Running(), (x,))
     program = program.run_decompositions({**torch.export.default_decompositions(), **polyop.translations()})
     targets = {node.target for node in program.graph.nodes}
@@ -790,7 +780,7 @@ def test_export_of_a_program_that_pt2e_quantized(tmp_path: Path) -> None:
     pt2e = pytest.importorskip("torchao.quantization.pt2e.quantize_pt2e")
     quantizers = importlib.import_module("torchao.quantization.pt2e.quantizer.x86_inductor_quantizer")
     quantizer = quantizers.X86InductorQuantizer().set_global(quantizers.get_default_x86_inductor_quantization_config())
-    x = _random(2, 3, 8, 8)
+    x = normal(2, 3, 8, 8)
     prepared = pt2e.prepare_pt2e(torch.export.export(Convolution().eval(), (x,)).module(), quantizer)
     prepared(x)
     report = polyop.export(pt2e.convert_pt2e(prepared), x, tmp_path / "q.onnx", exporter="dynamo", verbose=False)
@@ -817,14 +807,14 @@ class Sparse(torch.nn.Module):
 
 
 def test_export_lists_what_it_translated(tmp_path: Path) -> None:
-    report = polyop.export(Running(), _random(5), tmp_path / "running.onnx", verbose=False)
+    report = polyop.export(Running(), normal(5), tmp_path / "running.onnx", verbose=False)
     assert report.translated == {"aten::cummax": 1, "aten::special_erfcx": 1}
     assert "translated: aten::cummax x1, aten::special_erfcx x1" in report.summary()
 
 
 def test_export_says_which_line_has_no_onnx_form(tmp_path: Path) -> None:
     with pytest.raises(polyop.ExportError) as error:
-        polyop.export(Unknown(), _random(4, 4), tmp_path / "unknown.onnx", exporter="dynamo", verbose=False)
+        polyop.export(Unknown(), normal(4, 4), tmp_path / "unknown.onnx", exporter="dynamo", verbose=False)
     line = Unknown.forward.__code__.co_firstlineno + 1
     assert f"tests::unknown has no ONNX form, called at {__file__}:{line}" in str(error.value)
     assert "\n  write a kernel for it: `polyop new unknown`" in str(error.value)
@@ -832,7 +822,7 @@ def test_export_says_which_line_has_no_onnx_form(tmp_path: Path) -> None:
 
 def test_export_offers_no_kernel_for_sparse_tensors(tmp_path: Path) -> None:
     with pytest.raises(polyop.ExportError) as error:
-        polyop.export(Sparse(), _random(4, 4), tmp_path / "sparse.onnx", exporter="dynamo", verbose=False)
+        polyop.export(Sparse(), normal(4, 4), tmp_path / "sparse.onnx", exporter="dynamo", verbose=False)
     assert "write instead: a dense tensor: ONNX Runtime has no kernels for sparse ones" in str(error.value)
     assert "polyop new" not in str(error.value)
 
@@ -843,7 +833,7 @@ class Eigenvalues(torch.nn.Module):
 
 
 def test_export_compares_complex_inputs_and_outputs(tmp_path: Path) -> None:
-    x, scale = _random(2, 3, 3), torch.complex(_random(3), _random(3).flip(0))
+    x, scale = normal(2, 3, 3), torch.complex(normal(3), normal(3).flip(0))
     report = polyop.export(Eigenvalues(), (x, scale), tmp_path / "e.onnx", exporter="dynamo", verbose=False)
     assert set(report.translated) == {"aten::linalg_eigvals"}
     assert report.nodes["polyop::Eig"] == 1
@@ -856,7 +846,7 @@ class Comparison(torch.nn.Module):
 
 @pytest.mark.parametrize("rows", [2, 3])
 def test_export_of_equal(tmp_path: Path, rows: int) -> None:
-    x = _random(3, 2)
+    x = normal(3, 2)
     report = polyop.export(Comparison(), (x, x[:rows]), tmp_path / "e.onnx", exporter="dynamo", verbose=False)
     assert [output.agrees for output in report.outputs] == [True]
 
@@ -868,7 +858,7 @@ class Branching(torch.nn.Module):
 
 def test_export_says_which_line_depends_on_values(tmp_path: Path) -> None:
     with pytest.raises(polyop.ExportError) as error:
-        polyop.export(Branching(), _random(4), tmp_path / "branching.onnx", exporter="dynamo", verbose=False)
+        polyop.export(Branching(), normal(4), tmp_path / "branching.onnx", exporter="dynamo", verbose=False)
     line = Branching.forward.__code__.co_firstlineno + 1
     assert f"a Python condition depends on values of a tensor, at {__file__}:{line}" in str(error.value)
     assert "write instead: torch.where for `if`" in str(error.value)
@@ -880,7 +870,7 @@ class Scaled(torch.nn.Module):
 
 
 def test_numbers_near_zero_and_one_are_kept(tmp_path: Path) -> None:
-    x = _random(5) * 1e-5
+    x = normal(5) * 1e-5
     report = polyop.export(Scaled(), x, tmp_path / "s.onnx", exporter="dynamo", verbose=False, rtol=2e-6, atol=0)
     assert report.outputs[0].agrees
 
@@ -898,7 +888,7 @@ class Clipped(torch.nn.Module):
 
 
 def test_clips_of_one_tensor_have_limits_of_their_own(tmp_path: Path) -> None:
-    report = polyop.export(Clipped(), _random(7), tmp_path / "c.onnx", exporter="dynamo", verbose=False)
+    report = polyop.export(Clipped(), normal(7), tmp_path / "c.onnx", exporter="dynamo", verbose=False)
     assert report.outputs[0].largest_difference == 0
 
 
@@ -921,7 +911,7 @@ class Switch(torch.nn.Module):
 @pytest.mark.parametrize("enabled", [0.0, 1.0])
 def test_export_of_a_condition_on_a_buffer(tmp_path: Path, enabled: float) -> None:
     model = Switch([0.5, enabled])
-    report = polyop.export(model, _random(4), tmp_path / "switch.onnx", exporter="dynamo", verbose=False)
+    report = polyop.export(model, normal(4), tmp_path / "switch.onnx", exporter="dynamo", verbose=False)
     assert report.outputs[0].agrees
     assert not report.assumes_sizes
     assert model.calls.item() == 1  # the call that gives the expected outputs
@@ -950,7 +940,7 @@ class Count(torch.nn.Module):
 
 def test_export_assumes_nothing_of_numbers_that_are_no_sizes(tmp_path: Path) -> None:
     with pytest.raises(polyop.ExportError, match="a Python condition depends on values of a tensor"):
-        polyop.export(Count(), _random(4), tmp_path / "count.onnx", exporter="dynamo", verbose=False)
+        polyop.export(Count(), normal(4), tmp_path / "count.onnx", exporter="dynamo", verbose=False)
 
 
 # ---- functions of complex numbers -------------------------------------------------------------------
@@ -965,7 +955,7 @@ _COMPLEX_FUNCTIONS = (
 def test_functions_of_complex_numbers() -> None:
     """Also on both sides of the branch cuts, which the sign of a zero tells apart."""
     cuts = [(real, zero) for real in (-3.0, -0.25, 0.25, 3.0) for zero in (0.0, -0.0)]
-    points = torch.tensor([*cuts, *((zero, real) for real, zero in cuts), *(_random(9, 2) * 3).tolist()])
+    points = torch.tensor([*cuts, *((zero, real) for real, zero in cuts), *(normal(9, 2) * 3).tolist()])
 
     def call(pairs: torch.Tensor) -> Any:
         z = torch.view_as_complex(pairs)

@@ -14,6 +14,11 @@ import polyop
 from tests.support.pytorch_cases import Call, tensors_of
 
 
+def normal(*shape: int) -> torch.Tensor:
+    """Returns the same random numbers for each shape."""
+    return torch.randn(shape, generator=torch.Generator().manual_seed(0))
+
+
 def session_of(program: Any) -> ort.InferenceSession:
     assert program is not None
     options = ort.SessionOptions()
