@@ -134,7 +134,7 @@ def require_no_state(
 
 
 def _with_noise(value: Tensor) -> Tensor:
-    if not value.is_floating_point():
+    if not value.is_floating_point() or value.numel() == 0:
         return value
     generator = torch.Generator().manual_seed(17)
     return value + (1 + value.abs().max()) * torch.rand(value.shape, generator=generator).to(value)
