@@ -26,7 +26,7 @@ from polyop._aten.resampling import (
     triangle,
     weighted_sums,
 )
-from polyop._aten.table import WRONG, extend
+from polyop._aten.table import WRONG, extend, first_of
 from polyop._base.extents import float32
 
 _Filter = Callable[[Tensor], Tensor]
@@ -89,10 +89,10 @@ def _resized(
     return _in_fixed_point(self, axis, index, weights)
 
 
-def _of_bytes(filter: _Filter, taps: int, antialias: bool, before: Callable[..., Any] | None) -> Callable[..., Any]:
+def _of_bytes(filter: _Filter, taps: int, antialias: bool) -> Callable[..., Any]:
     def call(self: Tensor, output_size: Sequence[Any] | None, align_corners: bool, *factors: Any, **given: Any) -> Any:
         if self.dtype != torch.uint8:
-            return before(self, output_size, align_corners, *factors, **given) if before else NotImplemented
+            return NotImplemented
         found: Any = [*factors, *given.values()]
         if found and isinstance(found[0], Sequence):
             (found,) = found
@@ -112,4 +112,4 @@ for _name, _filter, _taps, _antialias in (
     ("_upsample_bilinear2d_aa", triangle, 2, True), ("_upsample_bicubic2d_aa", cubic, 4, True),
     ("_upsample_lanczos2d_aa", lanczos, 6, True),
 ):  # fmt: skip
-    extend(f"aten::{_name}", "bytes", partial(_of_bytes, _filter, _taps, _antialias), without=WRONG)
+    extend(f"aten::{_name}", "bytes", partial(first_of, _of_bytes(_filter, _taps, _antialias)), without=WRONG)

@@ -69,6 +69,7 @@ def noting(queries: Queries) -> AbstractContextManager[None]:
 
     def note(function: Callable[[torch.SymInt], Any], size: torch.SymInt) -> Any:
         stack = ((frame.f_code.co_filename, line) for frame, line in traceback.walk_stack(sys._getframe(1)))
+        # What calls it itself: PyTorch and logging make texts of sizes on which nothing depends.
         file, line = next(frame for frame in stack if not frame[0].startswith(_PACKAGE))
         if not (is_pytorchs(file) or (file.startswith(_STANDARD_LIBRARY) and "site-packages" not in file)):
             queries.texts[f"{file}:{line}"] = None
@@ -172,5 +173,5 @@ def line_of(frames: Sequence[tuple[str, str]]) -> str:
 
 _PACKAGE = str(Path(__file__).parents[1])
 _CAPTURE = str(Path(__file__).parents[1] / "_torch")  # called by the exporter, calls PyTorch's capture
-_STANDARD_LIBRARY = str(Path(traceback.__file__).parent) + "/"
+_STANDARD_LIBRARY = sysconfig.get_path("stdlib") + "/"
 _INSTALLED = tuple({sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), sysconfig.get_path("stdlib")})

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from polyop._aten.table import REFUSED, WRONG, extend, overload
+from polyop._aten.table import REFUSED, WRONG, extend, first_of, overload
 
 aten = torch.ops.aten
 
@@ -23,18 +23,8 @@ _WHEN = "integers of 64 or 16 bits, or booleans"
 _SMALL = frozenset((torch.bool, torch.int16))
 
 
-def before(first: Callable[..., Any], other: Callable[..., Any] | None) -> Callable[..., Any]:
-    """Returns the translation that `first` is, or the other one for the calls that it leaves."""
-
-    def call(*args: Any, **given: Any) -> Any:
-        result = first(*args, **given)
-        return other(*args, **given) if result is NotImplemented and other is not None else result
-
-    return call
-
-
 def _add(name: str, function: Callable[..., Any], when: str = _WHEN, without: str = WRONG) -> None:
-    extend(f"aten::{name}", when, partial(before, function), without=without)
+    extend(f"aten::{name}", when, partial(first_of, function), without=without)
 
 
 def _limited(self: Tensor, low: Any = None, high: Any = None) -> Any:

@@ -16,9 +16,7 @@ from polyop._aten.table import decomposes
 aten = torch.ops.aten
 
 
-def window_count(
-    size: Any, kernel: int, before: int, after: int, stride: int, dilation: int, ceil_mode: bool
-) -> Any:  # fmt: skip
+def window_count(size: Any, kernel: int, before: int, after: int, stride: int, dilation: int, ceil_mode: bool) -> Any:
     """Returns the number of windows of a pool, for a size that may be dynamic: PyTorch's own function takes the branch
     of the example."""
     extent = dilation * (kernel - 1) + 1

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import torch
@@ -51,7 +52,8 @@ def decomposes(
     """Adds the decorated function to the table, for each of these operators."""
 
     def add(function: _F) -> _F:
-        theme = getattr(function, "__module__", "").rpartition(".")[2]
+        own = function.func if isinstance(function, partial) else function
+        theme = getattr(own, "__module__", "").rpartition(".")[2]
         for target in targets:
             assert target not in TRANSLATIONS, f"{target} has two translations"
             TRANSLATIONS[target] = Translation(target, theme, without, when, nodes, function)
@@ -72,6 +74,18 @@ def extend(
     when = f"{before.when}; {when}" if before.when else ""
     used = tuple(dict.fromkeys((*before.nodes, *nodes)))
     TRANSLATIONS[target] = replace(before, when=when, nodes=used, function=make(before.function))
+
+
+def first_of(first: Callable[..., Any], other: Callable[..., Any] | None) -> Callable[..., Any]:
+    """Returns the translation that `first` is, or the other one for the calls that it leaves."""
+    if other is None:
+        return first
+
+    def call(*args: Any, **given: Any) -> Any:
+        result = first(*args, **given)
+        return other(*args, **given) if result is NotImplemented else result
+
+    return call
 
 
 def overload(target: str) -> torch._ops.OpOverload | None:

@@ -15,9 +15,8 @@ import torch
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
-from polyop._aten.integer_types import before
 from polyop._aten.special import erfc
-from polyop._aten.table import REFUSED, WRONG, decomposes, extend, overload
+from polyop._aten.table import REFUSED, WRONG, decomposes, extend, first_of, overload
 
 aten = torch.ops.aten
 
@@ -65,9 +64,10 @@ for _name in _IN_FLOAT:
 
 
 _ROUNDED = (torch.float16, torch.bfloat16)
+_WHEN_REDUCED = "sums and products of float16 and bfloat16"
 
 
-def _scatter_in_float(target: str, first: Callable[..., Any] | None) -> Callable[..., Any]:
+def _scatter_in_float(target: str) -> Callable[..., Any]:
     """Returns the function that adds or multiplies numbers of 16 bits in float32: ONNX Runtime cannot scatter them, and
     says so only when the file runs. What writes an element once is left to it."""
     op = overload(target)
@@ -75,17 +75,17 @@ def _scatter_in_float(target: str, first: Callable[..., Any] | None) -> Callable
 
     def call(self: Tensor, *args: Any, **given: Any) -> Any:
         reduces = "index_put" not in target or given.get("accumulate", args[2] if len(args) > 2 else False)
-        if self.dtype in _ROUNDED and reduces:
-            args, given = pytree.tree_map_only(Tensor, lambda x: x.float() if x.dtype in _ROUNDED else x, (args, given))
-            return op(self.float(), *args, **given).to(self.dtype)
-        return NotImplemented if first is None else first(self, *args, **given)
+        if self.dtype not in _ROUNDED or not reduces:
+            return NotImplemented
+        args, given = pytree.tree_map_only(Tensor, lambda x: x.float() if x.dtype in _ROUNDED else x, (args, given))
+        return op(self.float(), *args, **given).to(self.dtype)
 
     return call
 
 
 for _name in ("scatter_add", "scatter_reduce.two", "index_put", "_unsafe_index_put"):
-    _target = f"aten::{_name}"
-    extend(_target, "sums and products of float16 and bfloat16", partial(_scatter_in_float, _target), without=REFUSED)
+    _function = _scatter_in_float(f"aten::{_name}")
+    extend(f"aten::{_name}", _WHEN_REDUCED, partial(first_of, _function), without=REFUSED)
 
 
 def _mean(self: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> Any:
@@ -103,7 +103,7 @@ def _mean(self: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: torch.
 
 
 for _name in ("mean", "mean.dim"):
-    extend(f"aten::{_name}", "a size that depends on values, and may be 0", partial(before, _mean), without=WRONG)
+    extend(f"aten::{_name}", "a size that depends on values, and may be 0", partial(first_of, _mean), without=WRONG)
 
 
 def _of_integers(function: Callable[[Tensor], Tensor], first: Callable[..., Any] | None) -> Callable[..., Any]:
@@ -135,9 +135,13 @@ def _shift(right: bool, alias: bool) -> Callable[..., Any]:
         device = (self if isinstance(self, Tensor) else other).device
         if not isinstance(other, Tensor):
             other = torch.full([], other if 0 <= other < 8 else 8, dtype=torch.uint8, device=device)
-        wide = self.to(torch.int32) if isinstance(self, Tensor) else torch.full([], self & 255, device=device)
+        wide = (
+            self.to(torch.int32)
+            if isinstance(self, Tensor)
+            else torch.full([], self & 255, dtype=torch.int32, device=device)
+        )
         count = other.to(torch.uint8).to(torch.int32).clamp(max=8)  # all bits
-        return op.Tensor(wide.to(torch.int32), count).to(torch.uint8)
+        return op.Tensor(wide, count).to(torch.uint8)
 
     return call
 

@@ -12,6 +12,7 @@ import numpy as np
 # For results of polyop's kernels. Sums are evaluated in another order, and weights are rounded elsewhere.
 _TOLERANCE = {"float32": 1e-4, "float64": 1e-4, "float16": 1e-2}
 _MIN_SLICE = 4  # elements of a slice that has a scale; fewer may all be near zero by cancellation
+ROUNDING = 4  # units, by which noise changes inputs
 _NOISE = 8  # how far results may differ, in proportion to the change that rounded inputs cause
 
 
@@ -55,7 +56,7 @@ def compare(
     return _different(f"differs in kind: expected {type(reference).__name__}, got {type(got).__name__}")
 
 
-def with_rounding(feeds: Mapping[str, np.ndarray], units: int = 4) -> dict[str, np.ndarray]:
+def with_rounding(feeds: Mapping[str, np.ndarray], units: int = ROUNDING) -> dict[str, np.ndarray]:
     """Returns the inputs with real numbers that differ by a few units of rounding."""
     rng = np.random.default_rng(0)
 

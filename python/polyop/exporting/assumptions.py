@@ -171,13 +171,13 @@ class Assumptions:
             options = list(breaking_sizes(self._all, at, groups))
             if options and (not breaking or options[0][0] == 0):
                 done.append(options[0][1])
-                nearest = options[:limit]
-                beyond = [sizes for broken, sizes in options[limit:] if broken == options[0][0]]
-                larger = (s for s in beyond[limit:] if all(s[name] >= size for name, size in self._captured.items()))
-                small = [sizes for sizes in larger if is_small(sizes, dimensions)]
-                yield comparison((sizes for _, sizes in nearest), condition.readable())
-                for sizes in filter(None, (beyond[:limit], small[: -1 - limit : -1])):
-                    yield replace(comparison(sizes, condition.readable()), may_be_refused=True)
+                yield comparison((sizes for _, sizes in options[:limit]), condition.readable())
+                others = [sizes for broken, sizes in options[limit:] if broken == options[0][0]]
+                larger = (s for s in others[limit:] if all(s[name] >= size for name, size in self._captured.items()))
+                far = [sizes for sizes in larger if is_small(sizes, dimensions)][-limit:]
+                for chosen in (others[:limit], far[::-1]):
+                    if chosen:
+                        yield replace(comparison(chosen, condition.readable()), may_be_refused=True)
 
     def _breaks_before(self, at: int, sizes: Sizes) -> bool:
         return any(condition.holds(sizes) is False for condition in self._all[:at])

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from polyop._onnx.comparing import compare, with_rounding
+from polyop._onnx.comparing import ROUNDING, compare, with_rounding
 from polyop.exporting.assumptions import Assumptions
 from polyop.exporting.breaking import is_small
 from polyop.exporting.declared import Declared
@@ -32,8 +32,7 @@ _TOLERANCE = {"float16": 1e-2, "bfloat16": 3e-2}
 _DEFAULT_TOLERANCE = 1e-3
 _ABSOLUTE = 1e-6  # in proportion to the largest magnitude of an output
 _MAX_ERROR = 300  # characters
-_UNITS = 4  # of rounding, by which noise changes inputs
-_UNITS_OF_INTEGERS = 256  # few numbers are so near to a half that less noise rounds them the other way
+_UNITS_OF_INTEGERS = 256  # of rounding: few numbers are so near to a half that less noise rounds them the other way
 _DRAWS = 3  # of data, if results depend on rounding
 
 _NO_KERNEL = re.compile(r"Could not find an implementation for (\w+)\(\d+\) node with name '([^']*)'")
@@ -87,14 +86,8 @@ class File:
 
     def contradictions(self, tensors: Mapping[str, Tensor], results: Sequence[np.ndarray]) -> list[str]:
         """Returns, for each result of these inputs, how its shape differs from what the file declares."""
-        return self._declared.contradictions(self._sizes(tensors), [result.shape for result in results])
-
-    def wrong_expressions(self, tensors: Mapping[str, Tensor]) -> set[str]:
-        """Returns the expressions of sizes that the file declares, and are not those of its results."""
-        return self._declared.wrong_expressions(self._sizes(tensors), [result.shape for result in self.run(tensors)])
-
-    def _sizes(self, tensors: Mapping[str, Tensor]) -> dict[str, list[int]]:
-        return {name: list(as_real(tensors[name]).shape) for name in self.inputs}
+        sizes = {name: list(as_real(tensors[name]).shape) for name in self.inputs}
+        return self._declared.contradictions(sizes, [result.shape for result in results])
 
 
 def _without_kernel(path: Path, error: str) -> str:
@@ -160,7 +153,7 @@ def _reports(
 
     def again(report: OutputReport, at: int) -> OutputReport:
         reference = references[at]
-        others = noisy(_UNITS if reference.dtype.kind == "f" else _UNITS_OF_INTEGERS)
+        others = noisy(ROUNDING if reference.dtype.kind == "f" else _UNITS_OF_INTEGERS)
         has_other = len(others) == len(references)
         return _report(report.name, reference, results[at], tolerance, others[at]) if has_other else report
 
@@ -208,7 +201,7 @@ def _with_stable_order(run: Run, tensors: Mapping[str, Tensor]) -> list[np.ndarr
         return []
 
 
-def _with_noise(run: Run, tensors: Mapping[str, Tensor], units: int = _UNITS) -> list[np.ndarray]:
+def _with_noise(run: Run, tensors: Mapping[str, Tensor], units: int = ROUNDING) -> list[np.ndarray]:
     """Returns PyTorch's outputs for inputs that differ by rounding; none if it cannot be computed."""
     real = {name: t for name, t in tensors.items() if t.is_floating_point() and t.dtype != torch.bfloat16}
     rounded = with_rounding({name: t.detach().cpu().numpy() for name, t in real.items()}, units)

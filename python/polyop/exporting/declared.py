@@ -47,7 +47,7 @@ class Declared:
         known = self._symbols(inputs) or {}
         sizes = (
             pair
-            for shape, got in zip(self.outputs, outputs, strict=True)
+            for shape, got in zip(self.outputs, outputs, strict=False)
             for pair in zip(shape or (), got, strict=False)
         )
         return {

@@ -22,8 +22,9 @@ class State:
     """The buffers of a model, with copies of their values, and its modules' attributes of Python, as they are now."""
 
     def __init__(self, model: torch.nn.Module) -> None:
-        self._named = {n: buffer.detach().clone() for n, buffer in model.named_buffers() if not is_lazy(buffer)}
-        self._values = [(buffer, self._named[name]) for name, buffer in model.named_buffers() if name in self._named]
+        self._buffers = [
+            (n, buffer, buffer.detach().clone()) for n, buffer in model.named_buffers() if not is_lazy(buffer)
+        ]
         self._parameters = [(n, p, p.data_ptr()) for n, p in model.named_parameters() if not is_lazy(p)]
         self._attributes = [
             (name, m, type(m), {k: v for k, v in vars(m).items() if k not in _OF_PYTORCH}, dict(m._buffers))
@@ -32,7 +33,7 @@ class State:
 
     def restore_values(self) -> None:
         """Gives the buffers their values."""
-        for buffer, values in self._values:
+        for _, buffer, values in self._buffers:
             if buffer.shape == values.shape and not torch.equal(buffer, values):
                 buffer.copy_(values)
 
@@ -51,7 +52,7 @@ class State:
     def changed(self, model: torch.nn.Module) -> dict[str, Tensor]:
         """Returns copies of those buffers of the model, by name, that now have other values."""
         now = dict(model.named_buffers())
-        return {n: now[n].detach().clone() for n, v in self._named.items() if n in now and not _equal([v], [now[n]])}
+        return {n: now[n].detach().clone() for n, _, v in self._buffers if n in now and not _equal([v], [now[n]])}
 
     def changed_attributes(self) -> list[str]:
         """Returns the names of the modules' attributes that are other objects now."""
